@@ -1,0 +1,1 @@
+//! Reads events and will tell those who asked.
