@@ -2,4 +2,5 @@
 //!
 //! Nothing here does input or output, asks the clock, waits or panics, whatever the input.
 
+pub mod reach;
 pub mod session;

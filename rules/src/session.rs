@@ -112,8 +112,12 @@ pub enum WireError {
     DnsNxdomain,
     /// The resolver did not answer in time.
     DnsTimeout,
+    /// No name server of ours could be asked: our fault, not the target's.
+    DnsUnavailable,
     /// Nobody listens.
     Refused,
+    /// This machine has no way to that network (IPv6 without IPv6, cable unplugged): our fault, not the target's.
+    NoRoute,
     /// No connection in time.
     ConnectTimeout,
     /// Connected, but no answer in time.
