@@ -1,6 +1,24 @@
 //! What judging means: documents and sessions go in, reports come out.
 //!
 //! Nothing here does input or output, asks the clock, waits or panics, whatever the input.
+//!
+//! - [`document`] reads a body into a flat tree whose values know where they stand;
+//! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
+//! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry` hold them by topic;
+//! - [`session`] is what was said on the wire, [`canonical`] the canonical form that hashes and signatures use.
 
-pub mod reach;
+mod a2a;
+pub mod canonical;
+pub mod catalogue;
+mod common;
+pub mod document;
+#[cfg(test)]
+mod examples;
+pub mod judge;
+pub mod kind;
+pub mod line;
+mod registry;
+pub mod report;
+pub mod rule;
 pub mod session;
+pub mod shape;

@@ -1,0 +1,142 @@
+//! Runs the examples of every rule: what is shown on a rule's page is what is tested here.
+
+use serde_json::{Map, Value};
+
+use crate::catalogue;
+use crate::document::Document;
+use crate::judge::{Given, Origin, Settings, Subject, judge};
+use crate::kind::Kind;
+use crate::report::{Outcome, Report};
+use crate::rule::{Axis, Check, Class, Example, Rule, Severity};
+
+/// The base documents, newest version first within a kind.
+const BASES: &[(&str, Kind, &str, &str)] =
+    &[("a2a-1.0", Kind::AgentCard, "1.0", include_str!("../examples/a2a-1.0.json"))];
+
+fn base_of(rule: &Rule, example: &Example) -> Option<(Kind, &'static str)> {
+    let fits = |kind: Kind, version: &str| {
+        (rule.on.is_empty() || rule.on.contains(&kind))
+            && (rule.versions.contains(&version) || rule.versions.contains(&"all"))
+    };
+    BASES
+        .iter()
+        .find(
+            |(name, kind, version, _)| {
+                if example.base.is_empty() { fits(*kind, version) } else { *name == example.base }
+            },
+        )
+        .map(|(_, kind, _, text)| (*kind, *text))
+}
+
+/// Lays one value over another: objects merge, `null` removes, array elements lie over the base's first element.
+fn lay_over(base: &Value, over: &Value) -> Value {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            let mut merged = base.clone();
+            for (key, value) in over {
+                if value.is_null() {
+                    merged.remove(key);
+                } else {
+                    let laid = lay_over(base.get(key).unwrap_or(&Value::Null), value);
+                    merged.insert(key.clone(), laid);
+                }
+            }
+            Value::Object(merged)
+        }
+        (Value::Array(base), Value::Array(over)) => {
+            let first = base.first().cloned().unwrap_or(Value::Null);
+            Value::Array(over.iter().map(|item| lay_over(&first, item)).collect())
+        }
+        (_, Value::Object(over)) => lay_over(&Value::Object(Map::new()), &Value::Object(over.clone())),
+        (_, over) => over.clone(),
+    }
+}
+
+fn report_of(rule: &Rule, example: &Example) -> Report {
+    let given: Given = match example.context {
+        "" => Given::default(),
+        context => serde_json::from_str(context).expect("the example's context is a vector's context"),
+    };
+    let base = base_of(rule, example);
+    let kind = base.map_or_else(|| rule.on.first().copied().unwrap_or(Kind::Unknown), |(kind, _)| kind);
+    let text = match base {
+        Some((_, base)) if !example.whole && !matches!(rule.check, Check::Body(_)) => {
+            let base: Value = serde_json::from_str(base).expect("the base is JSON");
+            let over: Value =
+                serde_json::from_str(example.text).unwrap_or_else(|e| panic!("{}: {e}: {}", rule.id, example.text));
+            lay_over(&base, &over).to_string()
+        }
+        _ => example.text.to_owned(),
+    };
+    let mut settings = Settings::default();
+    settings.a2a.example_domains_are_placeholders = false;
+    for (key, value) in &given.settings {
+        settings.set(key, value.clone()).expect("the example's setting exists");
+    }
+    let stated = (rule.id != catalogue::KIND_UNRECOGNISED).then_some(kind);
+    let subject = Subject { kind: stated, version: None, origin: Origin::PublicHost, given: &given, session: None };
+    judge(&Document::from_text(&text), &subject, &settings)
+}
+
+/// Pointers at which a rule fired.
+fn pointers(report: &Report, rule: &Rule) -> Vec<String> {
+    let of_rule = report.results.iter().find(|result| result.rule.id == rule.id);
+    match of_rule.map(|result| &result.outcome) {
+        Some(Outcome::Fires(occurrences)) => occurrences.iter().map(|o| o.pointer.clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whatever else was said, facts and hints left out.
+fn others(report: &Report, rule: &Rule) -> Vec<String> {
+    report
+        .fired()
+        .filter(|(other, _)| other.id != rule.id && other.class == Class::Finding && other.severity > Severity::Info)
+        .flat_map(|(other, found)| found.iter().map(move |o| format!("{} {}: {}", other.id, o.pointer, o.message)))
+        .collect()
+}
+
+#[test]
+fn every_rule_fires_where_its_examples_say_and_nowhere_else() {
+    let mut wrong = Vec::new();
+    for rule in catalogue::rules() {
+        for example in rule.examples {
+            let report = report_of(rule, example);
+            let at = pointers(&report, rule);
+            if at != example.fires {
+                wrong.push(format!(
+                    "{}: fires at {at:?}, its example says {:?}: {}",
+                    rule.id, example.fires, example.text
+                ));
+            }
+            let others = others(&report, rule);
+            if !others.is_empty() && !matches!(rule.check, Check::Body(_)) {
+                wrong.push(format!("{}: beside it {others:?}: {}", rule.id, example.text));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_says_what_it_demands() {
+    let mut wrong = Vec::new();
+    let mut ids = std::collections::HashSet::new();
+    for rule in catalogue::rules() {
+        let graded = rule.impact.is_some() || rule.severity == Severity::Info || rule.axis != Axis::Conformity;
+        let checks = [
+            (ids.insert(rule.id), "its id stands twice"),
+            (rule.title().len() > 10, "it has no title"),
+            (!rule.fix.is_empty() && !rule.spec.is_empty(), "it names no fix or specification"),
+            (graded, "an error or warning needs an impact"),
+            (rule.class == Class::Finding || rule.severity == Severity::Info, "a fact has no severity"),
+            (
+                rule.examples.iter().any(|e| !e.fires.is_empty()) || matches!(rule.check, Check::Session(_)),
+                "no example fires",
+            ),
+            (rule.yields_to.iter().all(|id| catalogue::find(id).is_some()), "it yields to an unknown rule"),
+        ];
+        wrong.extend(checks.iter().filter(|(holds, _)| !holds).map(|(_, what)| format!("{}: {what}", rule.id)));
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

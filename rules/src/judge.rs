@@ -1,0 +1,436 @@
+//! Judging one document: the rules of its kind and profile, in order, each once.
+//!
+//! Order is bytes, detection, names and types, then everything else; a rule that `stops` puts what it spoke about out of
+//! sight of those after it. A rule that met something out of sight and found nothing is *not evaluated*, never passed.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::catalogue;
+use crate::document::{Document, Node, Trouble, escape};
+use crate::kind::{Kind, Known, Profile};
+use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
+use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
+use crate::session::Session;
+
+/// What the operator settled about judging. Part of the context hash.
+#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// About agent cards.
+    pub a2a: A2aSettings,
+    /// About registry documents.
+    pub registry: RegistrySettings,
+}
+
+/// Settings about agent cards.
+#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct A2aSettings {
+    /// Whether example.com, example.org, example.net and `.example` hosts are placeholders. Default true.
+    pub example_domains_are_placeholders: bool,
+}
+
+/// Settings about registry documents.
+#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RegistrySettings {
+    /// Base addresses of public package registries; a package that names another one is reported. Empty: not judged.
+    pub public_package_bases: Vec<String>,
+}
+
+#[expect(clippy::derivable_impls, reason = "the other settings have defaults that are not their type's")]
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { a2a: A2aSettings::default(), registry: RegistrySettings::default() }
+    }
+}
+
+impl Default for A2aSettings {
+    fn default() -> Self {
+        A2aSettings { example_domains_are_placeholders: true }
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "spelled like its neighbours")]
+impl Default for RegistrySettings {
+    fn default() -> Self {
+        RegistrySettings { public_package_bases: Vec::new() }
+    }
+}
+
+impl Settings {
+    /// Sets one value by its dotted name, as `--set` and the `settings` of a vector do.
+    ///
+    /// # Errors
+    /// A sentence that names the key when it is unknown or the value does not fit.
+    pub fn set(&mut self, key: &str, value: serde_json::Value) -> Result<(), String> {
+        let wrong = |error: serde_json::Error| format!("`{key}`: {error}");
+        match key {
+            "a2a.example_domains_are_placeholders" => {
+                self.a2a.example_domains_are_placeholders = serde_json::from_value(value).map_err(wrong)?;
+            }
+            "registry.public_package_bases" => {
+                self.registry.public_package_bases = serde_json::from_value(value).map_err(wrong)?;
+            }
+            _ => return Err(format!("`{key}` is no setting about judging")),
+        }
+        Ok(())
+    }
+}
+
+/// Where a document came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Pasted or read from a file: rules about origin are not evaluated.
+    Nowhere,
+    /// Fetched from a host whose name is public.
+    PublicHost,
+    /// Fetched from loopback, a private network or a name without a dot.
+    PrivateHost,
+}
+
+/// Facts from outside the document, in the JSON form of a vector's `context`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
+#[serde(default)]
+pub struct Given {
+    /// The address the document was fetched from.
+    pub url: Option<String>,
+    /// The address of the server that served it, where it differs in kind from what it says.
+    pub served_from: Option<String>,
+    /// The MCP endpoint concerned.
+    pub endpoint: Option<String>,
+    /// How protected-resource metadata was found: `challenge`, `path` or `root`.
+    pub found_at: Option<String>,
+    /// The issuer that led to authorization-server metadata.
+    pub issuer_listed: Option<String>,
+    /// What a session was for: `agent-card`, `mcp`, …
+    pub surface: Option<String>,
+    /// A `server.json` checked before publishing.
+    pub unpublished: bool,
+    /// Authorization-server metadata that nothing led to.
+    pub lone: bool,
+    /// What presents a document as a server card: `media-type` or `catalog`.
+    pub claimed: Option<String>,
+    /// Decoded bytes allowed, in place of the kind's own limit.
+    pub limit_bytes: Option<usize>,
+    /// Settings for this document alone, by dotted name.
+    #[serde(skip_serializing_if = "HashMap::is_empty")]
+    pub settings: HashMap<String, serde_json::Value>,
+}
+
+/// What a check may know besides the document.
+#[derive(Debug, Clone)]
+pub struct Context<'c> {
+    /// The operator's settings.
+    pub settings: &'c Settings,
+    /// The kind judged as.
+    pub kind: Kind,
+    /// The revision judged as.
+    pub profile: Profile,
+    /// How that revision is known.
+    pub known: Known,
+    /// Where the document came from.
+    pub origin: Origin,
+    /// Facts from outside the document.
+    pub given: &'c Given,
+}
+
+/// Collects what one rule has to say about one document.
+pub struct Occurrences {
+    rule: &'static Rule,
+    severity: Severity,
+    impact: Option<Impact>,
+    found: Vec<Found>,
+    met_hidden: bool,
+    not_evaluated: Option<NotEvaluated>,
+}
+
+struct Found {
+    /// The value it is about, or the object that lacks a member.
+    place: Option<Place>,
+    occurrence: Occurrence,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    entry: u32,
+    from: usize,
+    /// Whether the occurrence is about the value itself, not about a member it lacks.
+    is_value: bool,
+}
+
+impl Place {
+    fn of(node: Node<'_>) -> Place {
+        Place { entry: node.entry_number(), from: node.span().0, is_value: true }
+    }
+}
+
+/// The occurrence just added, to give it a grade of its own.
+pub struct Added<'o>(Option<&'o mut Occurrence>);
+
+impl Added<'_> {
+    /// This occurrence has another severity than the rule.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        if let Some(occurrence) = &mut self.0 {
+            occurrence.severity = severity;
+        }
+        self
+    }
+
+    /// This occurrence has another impact than the rule.
+    pub fn impact(mut self, impact: Impact) -> Self {
+        if let Some(occurrence) = &mut self.0 {
+            occurrence.impact = Some(impact);
+        }
+        self
+    }
+}
+
+impl Occurrences {
+    fn new(planned: &Planned) -> Self {
+        Occurrences {
+            rule: planned.rule,
+            severity: planned.severity,
+            impact: planned.impact,
+            found: Vec::new(),
+            met_hidden: false,
+            not_evaluated: None,
+        }
+    }
+
+    /// The rule fires at this value. Left unsaid when the value is out of sight.
+    pub fn add(&mut self, node: Node<'_>, message: impl Into<String>) -> Added<'_> {
+        if !node.in_sight() {
+            self.met_hidden = true;
+            return Added(None);
+        }
+        self.push(Some(Place::of(node)), node.pointer(), message.into())
+    }
+
+    /// The rule fires at a member that is not there. Left unsaid when the object is out of sight.
+    pub fn add_missing(&mut self, object: Node<'_>, member: &str, message: impl Into<String>) -> Added<'_> {
+        if !object.in_sight() {
+            self.met_hidden = true;
+            return Added(None);
+        }
+        let pointer = format!("{}/{}", object.pointer(), escape(member));
+        self.push(Some(Place { is_value: false, ..Place::of(object) }), pointer, message.into())
+    }
+
+    /// The rule fires at a place that is no value of the document: a header, a step, the whole body.
+    pub fn add_at(&mut self, pointer: impl Into<String>, message: impl Into<String>) -> Added<'_> {
+        self.push(None, pointer.into(), message.into())
+    }
+
+    fn push(&mut self, place: Option<Place>, pointer: String, message: String) -> Added<'_> {
+        let occurrence =
+            Occurrence { pointer, message, severity: self.severity, impact: self.impact, line: None, column: None };
+        self.found.push(Found { place, occurrence });
+        Added(self.found.last_mut().map(|found| &mut found.occurrence))
+    }
+
+    /// The rule could not be judged, and why. Ignored when it fires somewhere.
+    pub fn not_evaluated(&mut self, reason: NotEvaluated) {
+        self.not_evaluated = Some(reason);
+    }
+
+    /// Whether it has fired so far.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+/// A rule as it applies to one kind and profile.
+struct Planned {
+    rule: &'static Rule,
+    severity: Severity,
+    impact: Option<Impact>,
+}
+
+/// The rules for a kind and profile, in the order they run. Computed once for each pair.
+fn plan(kind: Kind, profile: Profile) -> &'static [Planned] {
+    type Plans = std::sync::Mutex<HashMap<(Kind, Profile), &'static [Planned]>>;
+    static PLANS: OnceLock<Plans> = OnceLock::new();
+    let mut plans = PLANS.get_or_init(Plans::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // Leaked on purpose: there are as many plans as kinds and profiles, and they live as long as the process.
+    plans.entry((kind, profile)).or_insert_with(|| Box::leak(make_plan(kind, profile).into_boxed_slice()))
+}
+
+fn make_plan(kind: Kind, profile: Profile) -> Vec<Planned> {
+    let mut rules: Vec<&'static Rule> = catalogue::rules()
+        .filter(|rule| rule.on.is_empty() || rule.on.contains(&kind))
+        .filter(|rule| profile.admits(rule.versions))
+        .collect();
+    rules.sort_by_key(|rule| turn(rule));
+    rules
+        .into_iter()
+        .map(|rule| Planned {
+            rule,
+            severity: rule.severity_in(profile.versions),
+            impact: rule.impact_in(profile.versions),
+        })
+        .collect()
+}
+
+/// When a rule's turn comes: bytes, then detection, then what ends the work on a value, then the rest.
+fn turn(rule: &Rule) -> u8 {
+    match (&rule.check, rule.stops) {
+        (Check::Body(_), _) => 0,
+        (_, Stops::Document) => 1,
+        (_, Stops::Value) => 2,
+        (_, Stops::Nothing) => 3,
+    }
+}
+
+/// What is to be judged, and all that is known about it from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'s> {
+    /// The kind that was stated; `None` to find out.
+    pub kind: Option<Kind>,
+    /// The specification version to judge by; `None` to find out.
+    pub version: Option<&'s str>,
+    /// Where the document came from.
+    pub origin: Origin,
+    /// Facts from outside.
+    pub given: &'s Given,
+    /// The conversation in which it was obtained; `None` for a file.
+    pub session: Option<&'s Session>,
+}
+
+/// Judges a document.
+pub fn judge(document: &Document, subject: &Subject<'_>, settings: &Settings) -> Report {
+    document.reveal_all();
+    let root = document.root();
+    let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
+    let (profile, known) = match root {
+        Some(root) => catalogue::profile(kind, root, subject.version),
+        None => (Profile::NONE, Known::Undetermined),
+    };
+    let context = Context { settings, kind, profile, known, origin: subject.origin, given: subject.given };
+    let plan = plan(kind, profile);
+    let mut results = Vec::with_capacity(plan.len());
+    let mut stopped = false;
+    for planned in plan {
+        let result = if planned.rule.id == catalogue::KIND_UNRECOGNISED && subject.kind.is_some() {
+            continue;
+        } else if stopped {
+            Judged::unsaid(planned.rule, NotEvaluated::Parent)
+        } else {
+            run(planned, document, root, subject.session, &context)
+        };
+        if !result.found.is_empty() {
+            stopped |= planned.rule.stops == Stops::Document;
+            if planned.rule.stops == Stops::Value {
+                let places = result.found.iter().filter_map(|found| found.place);
+                places.filter(|place| place.is_value).for_each(|place| document.hide(place.entry));
+            }
+        }
+        results.push(result);
+    }
+    yield_to_others(&mut results);
+    let detected = Detected { kind, profile: profile.name, known };
+    Report::new(detected, results.into_iter().map(|judged| judged.finish(document)).collect())
+}
+
+struct Judged {
+    rule: &'static Rule,
+    found: Vec<Found>,
+    otherwise: Outcome,
+}
+
+impl Judged {
+    fn unsaid(rule: &'static Rule, reason: NotEvaluated) -> Self {
+        Judged { rule, found: Vec::new(), otherwise: Outcome::NotEvaluated(reason) }
+    }
+
+    fn finish(self, document: &Document) -> RuleResult {
+        if self.found.is_empty() {
+            return RuleResult { rule: self.rule, outcome: self.otherwise };
+        }
+        let occurrences = self.found.into_iter().map(|found| found.placed(document)).collect();
+        RuleResult { rule: self.rule, outcome: Outcome::Fires(occurrences) }
+    }
+}
+
+impl Found {
+    fn placed(mut self, document: &Document) -> Occurrence {
+        let at = match (self.place, document.trouble()) {
+            (Some(place), _) => Some(place.from),
+            (None, Some(Trouble::Invalid { at, .. })) => Some(*at),
+            (None, _) => None,
+        };
+        if let Some(at) = at {
+            let (line, column) = document.line_column(at);
+            self.occurrence.line = Some(line);
+            self.occurrence.column = Some(column);
+        }
+        self.occurrence
+    }
+}
+
+fn run(
+    planned: &Planned,
+    document: &Document,
+    root: Option<Node<'_>>,
+    session: Option<&Session>,
+    context: &Context<'_>,
+) -> Judged {
+    let mut out = Occurrences::new(planned);
+    document.take_met_hidden();
+    match (planned.rule.check, root, session) {
+        (Check::Body(check), _, _) => check(document, context, &mut out),
+        (Check::Session(check), _, Some(session)) => check(session, context, &mut out),
+        (Check::Session(_), _, None) => out.not_evaluated(NotEvaluated::NoSession),
+        (Check::Document(check), Some(root), _) => check(root, context, &mut out),
+        (Check::Each(patterns, check), Some(root), _) => {
+            for pattern in patterns {
+                for node in root.select(pattern) {
+                    check(node, context, &mut out);
+                }
+            }
+        }
+        (Check::Document(_) | Check::Each(..), None, _) => out.not_evaluated(NotEvaluated::Parent),
+    }
+    let met_hidden = document.take_met_hidden() || out.met_hidden;
+    let otherwise = match out.not_evaluated {
+        Some(reason) => Outcome::NotEvaluated(reason),
+        None if met_hidden => Outcome::NotEvaluated(NotEvaluated::Parent),
+        None => Outcome::Passes,
+    };
+    Judged { rule: out.rule, found: out.found, otherwise }
+}
+
+/// Takes back what another rule says better about the same place.
+fn yield_to_others(results: &mut [Judged]) {
+    let modest: Vec<usize> = (0..results.len()).filter(|&n| is_modest(&results[n])).collect();
+    if modest.is_empty() {
+        return;
+    }
+    let said: Vec<(&'static str, Vec<String>)> = results
+        .iter()
+        .filter(|judged| !judged.found.is_empty())
+        .map(|judged| (judged.rule.id, judged.found.iter().map(|f| f.occurrence.pointer.clone()).collect()))
+        .collect();
+    for n in modest {
+        let judged = &mut results[n];
+        let better = |pointer: &String| {
+            said.iter().any(|(id, pointers)| judged.rule.yields_to.contains(id) && pointers.contains(pointer))
+        };
+        judged.found.retain(|found| !better(&found.occurrence.pointer));
+        if judged.found.is_empty() {
+            judged.otherwise = Outcome::NotEvaluated(NotEvaluated::Parent);
+        }
+    }
+}
+
+fn is_modest(judged: &Judged) -> bool {
+    !judged.found.is_empty() && !judged.rule.yields_to.is_empty()
+}
+
+/// Whether a rule can be part of a verdict at all.
+pub fn counts(rule: &Rule) -> bool {
+    rule.axis == Axis::Conformity && rule.class == crate::rule::Class::Finding
+}

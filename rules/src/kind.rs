@@ -1,0 +1,154 @@
+//! What a document is: the kinds we judge, and the profile (revision) one is judged as.
+
+use crate::document::Node;
+
+crate::words! {
+    /// The kinds of document, spelled as in the vectors and in settings.
+    pub enum Kind {
+        /// An A2A agent card of any release.
+        AgentCard = "a2a-card",
+        /// A `server.json` as listed by an MCP registry.
+        ServerJson = "server-json",
+        /// One entry of a registry's list: a `server.json` and the registry's `_meta`.
+        RegistryEntry = "registry-entry",
+        /// One answer of a registry's list.
+        RegistryPage = "registry-page",
+        /// An MCP server card of either form.
+        McpServerCard = "mcp-server-card",
+        /// The catalogue at `/.well-known/ai-catalog.json`.
+        McpAiCatalog = "mcp-ai-catalog",
+        /// The result of `initialize`.
+        McpInitializeResult = "mcp-initialize-result",
+        /// The result of `server/discover`.
+        McpDiscoverResult = "mcp-discover-result",
+        /// The result of a whole `tools/list`.
+        McpToolsListResult = "mcp-tools-list-result",
+        /// A message that a server sent on its own.
+        McpServerMessage = "mcp-server-message",
+        /// RFC 9728 metadata.
+        OauthProtectedResource = "oauth-protected-resource",
+        /// RFC 8414 metadata.
+        OauthAuthorizationServer = "oauth-authorization-server",
+        /// OpenID Connect discovery metadata.
+        OauthOpenidConfiguration = "oauth-openid-configuration",
+        /// An OpenAPI description.
+        Openapi = "openapi",
+        /// A JSON document whose kind nobody stated and nothing shows.
+        Unknown = "unknown",
+    }
+}
+
+impl Kind {
+    /// How a person calls it.
+    pub fn named(self) -> &'static str {
+        match self {
+            Kind::AgentCard => "agent card",
+            Kind::ServerJson => "server.json",
+            Kind::RegistryEntry => "registry entry",
+            Kind::RegistryPage => "registry page",
+            Kind::McpServerCard => "MCP server card",
+            Kind::McpAiCatalog => "AI catalogue",
+            Kind::McpInitializeResult => "initialize result",
+            Kind::McpDiscoverResult => "discover result",
+            Kind::McpToolsListResult => "tool list",
+            Kind::McpServerMessage => "server message",
+            Kind::OauthProtectedResource => "protected resource metadata",
+            Kind::OauthAuthorizationServer => "authorization server metadata",
+            Kind::OauthOpenidConfiguration => "OpenID configuration",
+            Kind::Openapi => "OpenAPI document",
+            Kind::Unknown => "document of unknown kind",
+        }
+    }
+
+    /// How many decoded bytes one of its kind may have (`common/too-large`).
+    pub fn limit_bytes(self) -> usize {
+        const KIB: usize = 1024;
+        match self {
+            Kind::AgentCard | Kind::McpServerCard | Kind::McpAiCatalog | Kind::Unknown => 256 * KIB,
+            Kind::ServerJson | Kind::RegistryEntry => 128 * KIB,
+            Kind::OauthProtectedResource | Kind::OauthAuthorizationServer | Kind::OauthOpenidConfiguration => 64 * KIB,
+            Kind::RegistryPage => 8 * KIB * KIB,
+            Kind::Openapi
+            | Kind::McpInitializeResult
+            | Kind::McpDiscoverResult
+            | Kind::McpToolsListResult
+            | Kind::McpServerMessage => 4 * KIB * KIB,
+        }
+    }
+
+    /// The kind of a document that nobody named, by the signs of `common/kind-unrecognised` in their order.
+    pub fn detect(root: Node<'_>) -> Kind {
+        let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default();
+        if let Some(kind) = kind_of_schema(text("$schema")) {
+            return kind;
+        }
+        if root.get("openapi").is_some() || root.get("swagger").is_some() {
+            return Kind::Openapi;
+        }
+        if root.get("issuer").is_some() && root.members().any(|(key, _)| key.ends_with("_endpoint")) {
+            return Kind::OauthAuthorizationServer;
+        }
+        if root.get("resource").is_some() && root.get("authorization_servers").is_some() {
+            return Kind::OauthProtectedResource;
+        }
+        let wrapped = |entry: Node<'_>| entry.get("server").is_some_and(|server| server.get("name").is_some());
+        if root.get("servers").is_some_and(|servers| servers.items().next().is_some_and(wrapped)) {
+            return Kind::RegistryPage;
+        }
+        if crate::a2a::looks_like_a_card(root) { Kind::AgentCard } else { Kind::Unknown }
+    }
+}
+
+fn kind_of_schema(schema: &str) -> Option<Kind> {
+    if schema.contains("server.schema.json") {
+        Some(Kind::ServerJson)
+    } else if schema.contains("server-card.schema.json") || schema.contains("mcp-server-card") {
+        Some(Kind::McpServerCard)
+    } else {
+        None
+    }
+}
+
+crate::words! {
+    /// How it is known which revision a document is judged as (catalogue §4).
+    pub enum Known {
+        /// It says so.
+        Declared = "declared",
+        /// Its shape leaves no other.
+        Inferred = "inferred",
+        /// Nothing tells, and the specification has a default.
+        Assumed = "assumed",
+        /// Nothing tells.
+        Undetermined = "undetermined",
+    }
+}
+
+/// The revision a document is judged as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Profile {
+    /// Its name in reports: `a2a-hybrid`, `server-json-2025-12-11`.
+    pub name: &'static str,
+    /// The specification versions whose rules apply.
+    pub versions: &'static [&'static str],
+    /// Only rules that name every one of `versions` apply, as for a card that shows no version.
+    pub needs_all: bool,
+}
+
+impl Profile {
+    /// For kinds without revisions of their own.
+    pub const NONE: Profile = Profile { name: "", versions: &[], needs_all: false };
+
+    /// Whether rules of that version apply.
+    pub fn has(&self, version: &str) -> bool {
+        self.versions.contains(&version)
+    }
+
+    /// Whether a rule of these versions applies.
+    pub fn admits(&self, versions: &[&str]) -> bool {
+        if versions.contains(&"all") {
+            return true;
+        }
+        let named = |version: &&str| versions.contains(version);
+        if self.needs_all { self.versions.iter().all(named) } else { self.versions.iter().any(named) }
+    }
+}

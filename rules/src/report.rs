@@ -1,0 +1,197 @@
+//! What judging gives: an outcome for every rule that applies, and the words above them.
+
+use serde::Serialize;
+
+use crate::kind::{Kind, Known};
+use crate::rule::{Axis, Class, Impact, Rule, Severity};
+
+crate::words! {
+    /// Why a rule that applies was not judged.
+    pub enum NotEvaluated {
+        /// A rule before it ended the work on the document or on the values it looks at.
+        Parent = "parent",
+        /// The document has no origin: it was pasted, or read from a file.
+        NoOrigin = "no-origin",
+        /// Needs the conversation in which the document was obtained.
+        NoSession = "no-session",
+        /// The stored body was cut.
+        Cut = "cut",
+        /// Switched off by the operator.
+        Off = "off",
+    }
+}
+
+crate::words! {
+    /// The one word for a surface (decisions 2). Later is worse, so the worst of several is the greatest.
+    pub enum Headline {
+        /// Nobody could look.
+        NotEvaluated = "not_evaluated",
+        /// It is not what was looked for.
+        NotDetected = "not_detected",
+        /// No error.
+        Sound = "sound",
+        /// An error, but none that breaks clients.
+        Deviates = "deviates",
+        /// A tested client refuses it.
+        Blocked = "blocked",
+    }
+}
+
+crate::words! {
+    /// The answer to "does it conform?" (decisions 2).
+    pub enum SpecificationState {
+        /// Nobody could look.
+        NotEvaluated = "not_evaluated",
+        /// Neither error nor warning.
+        Conformant = "conformant",
+        /// Warnings, no error.
+        Warnings = "warnings",
+        /// At least one error.
+        Deviates = "deviates",
+    }
+}
+
+/// Where a rule fires, and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Occurrence {
+    /// A JSON Pointer into the document; empty for the whole.
+    pub pointer: String,
+    /// What is wrong with this value.
+    pub message: String,
+    /// The rule's severity in this profile, or the occurrence's own.
+    pub severity: Severity,
+    /// The rule's impact in this profile, or the occurrence's own.
+    pub impact: Option<Impact>,
+    /// Line from 1, when the place is in the text.
+    pub line: Option<usize>,
+    /// Column from 1, in characters.
+    pub column: Option<usize>,
+}
+
+/// What one rule said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It fires, at least once.
+    Fires(Vec<Occurrence>),
+    /// It looked and found nothing.
+    Passes,
+    /// It could not look.
+    NotEvaluated(NotEvaluated),
+}
+
+/// One rule and what it said.
+#[derive(Clone)]
+pub struct RuleResult {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// What it said.
+    pub outcome: Outcome,
+}
+
+/// What the document was judged as.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Detected {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its revision, such as `a2a-1.0`; empty for kinds without revisions.
+    pub profile: &'static str,
+    /// How the revision is known.
+    pub known: Known,
+}
+
+/// The specification answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Specification {
+    /// The word.
+    pub state: SpecificationState,
+    /// Error findings (occurrences count once per rule).
+    pub errors: usize,
+    /// Warning findings.
+    pub warnings: usize,
+}
+
+/// Everything that judging one document gave.
+#[derive(Clone)]
+pub struct Report {
+    /// What it was judged as.
+    pub detected: Detected,
+    /// Every rule that applies to this kind and profile, in the order they ran.
+    pub results: Vec<RuleResult>,
+}
+
+impl Report {
+    pub(crate) fn new(detected: Detected, results: Vec<RuleResult>) -> Report {
+        Report { detected, results }
+    }
+
+    /// Rules that fire, with their occurrences.
+    pub fn fired(&self) -> impl Iterator<Item = (&'static Rule, &[Occurrence])> {
+        self.results.iter().filter_map(|result| match &result.outcome {
+            Outcome::Fires(occurrences) => Some((result.rule, occurrences.as_slice())),
+            Outcome::Passes | Outcome::NotEvaluated(_) => None,
+        })
+    }
+
+    /// Rules that accuse: axis conformity, class finding.
+    pub fn findings(&self) -> impl Iterator<Item = (&'static Rule, &[Occurrence])> {
+        self.fired().filter(|(rule, _)| crate::judge::counts(rule))
+    }
+
+    /// Attributes that are set.
+    pub fn facts(&self) -> impl Iterator<Item = (&'static Rule, &[Occurrence])> {
+        self.fired().filter(|(rule, _)| rule.class == Class::Fact)
+    }
+
+    /// Rules of axis reach or detection that hold.
+    pub fn states(&self) -> impl Iterator<Item = (&'static Rule, &[Occurrence])> {
+        self.fired().filter(|(rule, _)| rule.axis != Axis::Conformity)
+    }
+
+    /// Rules that could not look, and why.
+    pub fn not_evaluated(&self) -> impl Iterator<Item = (&'static Rule, NotEvaluated)> {
+        self.results.iter().filter_map(|result| match result.outcome {
+            Outcome::NotEvaluated(reason) => Some((result.rule, reason)),
+            Outcome::Fires(_) | Outcome::Passes => None,
+        })
+    }
+
+    /// The one word (catalogue §9).
+    pub fn headline(&self) -> Headline {
+        if self.states().any(|(rule, _)| rule.axis == Axis::Detection) {
+            return Headline::NotDetected;
+        }
+        let grades: Vec<_> =
+            self.findings().filter(|(rule, _)| !rule.guess).map(|(_, occurrences)| worst(occurrences)).collect();
+        if grades.iter().any(|(_, impact)| *impact == Some(Impact::BreaksClients)) {
+            Headline::Blocked
+        } else if grades.iter().any(|(severity, _)| *severity == Severity::Error) {
+            Headline::Deviates
+        } else if self.results.iter().any(|result| !matches!(result.outcome, Outcome::NotEvaluated(_))) {
+            Headline::Sound
+        } else {
+            Headline::NotEvaluated
+        }
+    }
+
+    /// The specification answer (catalogue §9); guesses by name are left out.
+    pub fn specification(&self) -> Specification {
+        let count = |severity| {
+            self.findings().filter(|(rule, _)| !rule.guess).filter(|(_, found)| worst(found).0 == severity).count()
+        };
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let state = match self.headline() {
+            Headline::NotDetected | Headline::NotEvaluated => SpecificationState::NotEvaluated,
+            Headline::Sound | Headline::Deviates | Headline::Blocked if errors > 0 => SpecificationState::Deviates,
+            Headline::Sound | Headline::Deviates | Headline::Blocked if warnings > 0 => SpecificationState::Warnings,
+            Headline::Sound | Headline::Deviates | Headline::Blocked => SpecificationState::Conformant,
+        };
+        Specification { state, errors, warnings }
+    }
+}
+
+/// The gravest severity and the worst impact of a finding's occurrences.
+pub fn worst(occurrences: &[Occurrence]) -> (Severity, Option<Impact>) {
+    let severity = occurrences.iter().map(|o| o.severity).max().unwrap_or(Severity::Info);
+    let impact = occurrences.iter().filter_map(|o| o.impact).max();
+    (severity, impact)
+}

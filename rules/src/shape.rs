@@ -1,0 +1,199 @@
+//! Field tables: one row for a field of a specification, and the walk that holds a document against them.
+//!
+//! A family keeps one table for all its revisions; rows name the revisions that know the field. The rules *wrong type*,
+//! *unknown field*, *snake case* and their like are ordinary rules whose function walks the table.
+
+use std::collections::HashMap;
+
+use crate::document::{Node, Type};
+
+/// The JSON types that a field may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// A string.
+    Text,
+    /// A boolean.
+    Flag,
+    /// A number.
+    Number,
+    /// An object with members of its own rows; a `*` row makes it a map with free keys.
+    Object,
+    /// An array; its items are the row that ends in `/*`.
+    Array,
+    /// Anything; nothing below is looked at.
+    Free,
+}
+
+impl Holds {
+    /// Whether a value of that type fits.
+    pub fn admits(self, kind: Type) -> bool {
+        match self {
+            Holds::Text => kind == Type::String,
+            Holds::Flag => kind == Type::Bool,
+            Holds::Number => kind == Type::Number,
+            Holds::Object => kind == Type::Object,
+            Holds::Array => kind == Type::Array,
+            Holds::Free => true,
+        }
+    }
+
+    /// The type with its article, for messages.
+    pub fn named(self) -> &'static str {
+        match self {
+            Holds::Text => "a string",
+            Holds::Flag => "true or false",
+            Holds::Number => "a number",
+            Holds::Object => "an object",
+            Holds::Array => "an array",
+            Holds::Free => "any value",
+        }
+    }
+}
+
+/// One field of a specification.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Where it stands: names, and `*` for an item or a map's value.
+    pub at: &'static str,
+    /// What it holds.
+    pub holds: Holds,
+    /// The revisions that know it; `all` for every one.
+    pub known_in: &'static [&'static str],
+    /// The revisions that require it.
+    pub required_in: &'static [&'static str],
+}
+
+/// A field that every revision knows and none requires.
+pub const fn field(at: &'static str, holds: Holds) -> Field {
+    Field { at, holds, known_in: &["all"], required_in: &[] }
+}
+
+impl Field {
+    /// Known in these revisions only.
+    pub const fn known(mut self, versions: &'static [&'static str]) -> Field {
+        self.known_in = versions;
+        self
+    }
+
+    /// Required in these revisions.
+    pub const fn required(mut self, versions: &'static [&'static str]) -> Field {
+        self.required_in = versions;
+        self
+    }
+
+    /// The last segment of its place.
+    pub fn name(&self) -> &'static str {
+        self.at.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether any of these revisions knows it.
+    pub fn is_known_in(&self, versions: &[&str]) -> bool {
+        self.known_in.contains(&"all") || versions.iter().any(|version| self.known_in.contains(version))
+    }
+
+    /// Whether any of these revisions requires it.
+    pub fn is_required_in(&self, versions: &[&str]) -> bool {
+        versions.iter().any(|version| self.required_in.contains(version))
+    }
+}
+
+/// A place in a table: the field there, and the places below.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// The field; `None` for the document itself.
+    pub field: Option<&'static Field>,
+    members: HashMap<&'static str, Place>,
+    any: Option<Box<Place>>,
+}
+
+impl Place {
+    /// Makes the tree of a table. Rows of one place may differ by revision only in separate tables.
+    pub fn of(table: &'static [Field]) -> Place {
+        let mut root = Place::default();
+        for row in table {
+            let mut place = &mut root;
+            for segment in row.at.split('/').skip(1) {
+                place = match segment {
+                    "*" => place.any.get_or_insert_default(),
+                    name => place.members.entry(name).or_default(),
+                };
+            }
+            place.field = Some(row);
+        }
+        root
+    }
+
+    /// The place of a member, or of an item when asked for `*`.
+    pub fn below(&self, key: &str) -> Option<&Place> {
+        self.members.get(key).or(self.any.as_deref())
+    }
+
+    /// The fields an object at this place may have, map values left out.
+    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.members.values().filter_map(|place| place.field)
+    }
+
+    /// Whether keys are free here.
+    pub fn is_map(&self) -> bool {
+        self.any.is_some()
+    }
+}
+
+/// Visits every value of a document with its place: `None` for a member that the table does not know, which is not
+/// entered, and neither is what [`Holds::Free`] holds. Hidden values are visited but not entered.
+pub fn visit<'d>(node: Node<'d>, place: &Place, f: &mut impl FnMut(Node<'d>, Option<&Place>, &Place)) {
+    if place.field.is_some_and(|field| field.holds == Holds::Free) {
+        return;
+    }
+    for (key, member) in node.members() {
+        let below = place.below(key);
+        f(member, below, place);
+        if let Some(below) = below {
+            visit(member, below, f);
+        }
+    }
+    if let Some(any) = place.any.as_deref() {
+        for item in node.items() {
+            f(item, Some(any), place);
+            visit(item, any, f);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    static TABLE: &[Field] = &[
+        field("/name", Holds::Text).required(&["1"]),
+        field("/tags", Holds::Array),
+        field("/tags/*", Holds::Text),
+        field("/schemes", Holds::Object),
+        field("/schemes/*", Holds::Object),
+        field("/schemes/*/type", Holds::Text),
+        field("/params", Holds::Free),
+    ];
+
+    #[test]
+    fn every_value_is_visited_with_its_place() {
+        let text = r#"{"name": 1, "tags": ["a"], "schemes": {"x": {"type": "t", "odd": 2}}, "params": {"a": 1}, "zip": {"b": 1}}"#;
+        let document = Document::from_text(text);
+        let mut seen = Vec::new();
+        visit(document.root().expect("it parses"), &Place::of(TABLE), &mut |node, place, _| {
+            seen.push(format!("{} {}", node.pointer(), place.and_then(|p| p.field).map_or("?", |f| f.at)));
+        });
+        let expected = [
+            "/name /name",
+            "/tags /tags",
+            "/tags/0 /tags/*",
+            "/schemes /schemes",
+            "/schemes/x /schemes/*",
+            "/schemes/x/type /schemes/*/type",
+            "/schemes/x/odd ?",
+            "/params /params",
+            "/zip ?",
+        ];
+        assert_eq!(seen, expected);
+    }
+}

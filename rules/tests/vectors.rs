@@ -1,0 +1,125 @@
+//! Holds every delivered rule against the shared vectors: fires where they say, silent where they say, nothing beside.
+//!
+//! Skipped with a printed reason where the vectors are not beside the project; in CI they have to be.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use plumbline_rules::catalogue;
+use plumbline_rules::judge::Settings;
+use plumbline_rules::line::judge_line;
+use plumbline_rules::report::Report;
+use plumbline_rules::rule::{Class, Severity};
+use serde_json::Value;
+
+/// Kinds whose documents are conversations or stored pairs: judged once their rules are delivered.
+const LATER: &[&str] =
+    &["exchange", "history", "a2a-live", "a2a-jwks", "registry-drift", "registry-walk", "registry-history"];
+
+fn vectors(family: &str) -> Option<Vec<Value>> {
+    let shared = std::env::var_os("PLUMBLINE_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let path = shared.join("vectors").join(format!("{family}.jsonl"));
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Some(text.lines().map(|line| serde_json::from_str(line).expect("a vector is JSON")).collect()),
+        Err(error) if std::env::var_os("CI").is_none() => {
+            println!("skipped: {} cannot be read ({error})", path.display());
+            None
+        }
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
+fn said(report: &Report) -> Vec<(&'static str, String)> {
+    report.fired().flat_map(|(rule, found)| found.iter().map(|o| (rule.id, o.pointer.clone()))).collect()
+}
+
+/// Facts that a card brings by itself (catalogue §5).
+fn base_facts(report: &Report, card: &Value) -> BTreeSet<&'static str> {
+    let mut facts = BTreeSet::new();
+    let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    match report.detected.profile {
+        "" | "a2a-undetermined" => {}
+        profile @ ("a2a-1.0" | "a2a-hybrid") => {
+            if empty(&card["signatures"]) {
+                facts.insert("a2a/signature-absent");
+            }
+            if profile == "a2a-hybrid" {
+                facts.insert("a2a/hybrid-card");
+            }
+        }
+        _ if card["url"].is_null() => {}
+        _ => {
+            facts.insert("a2a/legacy-card");
+            if card["url"].as_str().is_none_or(|url| !url.trim().is_empty()) {
+                facts.insert("a2a/refused-by-default-clients");
+            }
+        }
+    }
+    facts
+}
+
+fn mismatch(vector: &Value) -> Option<String> {
+    let mut settings = Settings::default();
+    settings.a2a.example_domains_are_placeholders = false;
+    let rule = vector["rule"].as_str().expect("a vector names its rule");
+    let name = format!("{rule} {} {} {}", vector["kind"], vector["spec_version"], vector["note"]);
+    let report = match judge_line(&vector.to_string(), &settings) {
+        Ok(report) => report,
+        Err(error) => return Some(format!("{name}: {error}")),
+    };
+    let said = said(&report);
+    let hits: Vec<_> = said.iter().filter(|(id, _)| *id == rule).collect();
+    let fires = vector["expect"] == "fires";
+    let in_place = vector["pointer"].as_str().is_none_or(|place| hits.iter().any(|(_, pointer)| pointer == place));
+    if fires != !hits.is_empty() || (fires && !in_place) {
+        return Some(format!("{name}: expects {} at {} | got {said:?}", vector["expect"], vector["pointer"]));
+    }
+    let mut wanted: BTreeSet<&str> =
+        vector["also"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    wanted.extend(fires.then_some(rule));
+    let (got, wanted): (BTreeSet<&str>, BTreeSet<&str>) = if vector["kind"] == "a2a-card" {
+        wanted.extend(base_facts(&report, &vector["document"]));
+        wanted.retain(|id| catalogue::find(id).is_some());
+        (said.iter().map(|(id, _)| *id).collect(), wanted)
+    } else {
+        let loud = report.fired().filter(|(rule, found)| {
+            rule.class == Class::Finding
+                && found.iter().any(|o| o.severity > Severity::Info)
+                && !wanted.contains(rule.id)
+        });
+        (loud.map(|(rule, _)| rule.id).collect(), BTreeSet::new())
+    };
+    (got != wanted).then(|| {
+        format!(
+            "{name}: besides, unexpected {:?}, missing {:?}",
+            got.difference(&wanted).collect::<Vec<_>>(),
+            wanted.difference(&got).collect::<Vec<_>>()
+        )
+    })
+}
+
+fn holds(family: &str) {
+    let Some(vectors) = vectors(family) else { return };
+    let known = |v: &&Value| v["rule"].as_str().is_some_and(|id| catalogue::find(id).is_some());
+    let now = |v: &&Value| v["kind"].as_str().is_some_and(|kind| !LATER.contains(&kind));
+    let judged: Vec<_> = vectors.iter().filter(known).filter(now).collect();
+    let wrong: Vec<_> = judged.iter().filter_map(|vector| mismatch(vector)).collect();
+    println!("{family}: {} vectors judged, {} of {} wait", judged.len(), vectors.len() - judged.len(), vectors.len());
+    assert!(wrong.is_empty(), "{} of {} vectors disagree\n{}", wrong.len(), judged.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a2a() {
+    holds("a2a");
+}
+
+#[test]
+fn common() {
+    holds("common");
+}
+
+#[test]
+fn registry() {
+    holds("registry");
+}
