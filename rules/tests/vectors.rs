@@ -10,18 +10,42 @@ use plumbline_rules::judge::Settings;
 use plumbline_rules::line::judge_line;
 use plumbline_rules::report::Report;
 use plumbline_rules::rule::{Class, Severity};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A vector; its document stays text, since some nest deeper than a parsed value may.
+#[derive(Deserialize)]
+struct Vector {
+    rule: String,
+    kind: String,
+    spec_version: String,
+    expect: String,
+    pointer: Option<String>,
+    #[serde(default)]
+    also: Vec<String>,
+    note: String,
+    document: Box<RawValue>,
+    #[serde(skip)]
+    line: String,
+}
+
+impl Vector {
+    fn read(line: &str) -> Vector {
+        Vector { line: line.to_owned(), ..serde_json::from_str(line).expect("a vector has its members") }
+    }
+}
 
 /// Kinds whose documents are conversations or stored pairs: judged once their rules are delivered.
 const LATER: &[&str] =
     &["exchange", "history", "a2a-live", "a2a-jwks", "registry-drift", "registry-walk", "registry-history"];
 
-fn vectors(family: &str) -> Option<Vec<Value>> {
+fn vectors(family: &str) -> Option<Vec<Vector>> {
     let shared = std::env::var_os("PLUMBLINE_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
     let path = shared.join("vectors").join(format!("{family}.jsonl"));
     match std::fs::read_to_string(&path) {
-        Ok(text) => Some(text.lines().map(|line| serde_json::from_str(line).expect("a vector is JSON")).collect()),
+        Ok(text) => Some(text.lines().map(Vector::read).collect()),
         Err(error) if std::env::var_os("CI").is_none() => {
             println!("skipped: {} cannot be read ({error})", path.display());
             None
@@ -35,7 +59,8 @@ fn said(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 /// Facts that a card brings by itself (catalogue §5).
-fn base_facts(report: &Report, card: &Value) -> BTreeSet<&'static str> {
+fn base_facts(report: &Report, card: &RawValue) -> BTreeSet<&'static str> {
+    let card: Value = serde_json::from_str(card.get()).expect("a card vector is JSON");
     let mut facts = BTreeSet::new();
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     match report.detected.profile {
@@ -59,27 +84,26 @@ fn base_facts(report: &Report, card: &Value) -> BTreeSet<&'static str> {
     facts
 }
 
-fn mismatch(vector: &Value) -> Option<String> {
+fn mismatch(vector: &Vector) -> Option<String> {
     let mut settings = Settings::default();
     settings.a2a.example_domains_are_placeholders = false;
-    let rule = vector["rule"].as_str().expect("a vector names its rule");
-    let name = format!("{rule} {} {} {}", vector["kind"], vector["spec_version"], vector["note"]);
-    let report = match judge_line(&vector.to_string(), &settings) {
+    let rule = vector.rule.as_str();
+    let name = format!("{rule} {} {} `{}`", vector.kind, vector.spec_version, vector.note);
+    let report = match judge_line(&vector.line, &settings) {
         Ok(report) => report,
         Err(error) => return Some(format!("{name}: {error}")),
     };
     let said = said(&report);
     let hits: Vec<_> = said.iter().filter(|(id, _)| *id == rule).collect();
-    let fires = vector["expect"] == "fires";
-    let in_place = vector["pointer"].as_str().is_none_or(|place| hits.iter().any(|(_, pointer)| pointer == place));
-    if fires != !hits.is_empty() || (fires && !in_place) {
-        return Some(format!("{name}: expects {} at {} | got {said:?}", vector["expect"], vector["pointer"]));
+    let fires = vector.expect == "fires";
+    let in_place = vector.pointer.as_ref().is_none_or(|place| hits.iter().any(|(_, pointer)| pointer == place));
+    if fires == hits.is_empty() || (fires && !in_place) {
+        return Some(format!("{name}: expects {} at {:?} | got {said:?}", vector.expect, vector.pointer));
     }
-    let mut wanted: BTreeSet<&str> =
-        vector["also"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut wanted: BTreeSet<&str> = vector.also.iter().map(String::as_str).collect();
     wanted.extend(fires.then_some(rule));
-    let (got, wanted): (BTreeSet<&str>, BTreeSet<&str>) = if vector["kind"] == "a2a-card" {
-        wanted.extend(base_facts(&report, &vector["document"]));
+    let (got, wanted): (BTreeSet<&str>, BTreeSet<&str>) = if vector.kind == "a2a-card" {
+        wanted.extend(base_facts(&report, &vector.document));
         wanted.retain(|id| catalogue::find(id).is_some());
         (said.iter().map(|(id, _)| *id).collect(), wanted)
     } else {
@@ -101,8 +125,8 @@ fn mismatch(vector: &Value) -> Option<String> {
 
 fn holds(family: &str) {
     let Some(vectors) = vectors(family) else { return };
-    let known = |v: &&Value| v["rule"].as_str().is_some_and(|id| catalogue::find(id).is_some());
-    let now = |v: &&Value| v["kind"].as_str().is_some_and(|kind| !LATER.contains(&kind));
+    let known = |v: &&Vector| catalogue::find(&v.rule).is_some();
+    let now = |v: &&Vector| !LATER.contains(&v.kind.as_str());
     let judged: Vec<_> = vectors.iter().filter(known).filter(now).collect();
     let wrong: Vec<_> = judged.iter().filter_map(|vector| mismatch(vector)).collect();
     println!("{family}: {} vectors judged, {} of {} wait", judged.len(), vectors.len() - judged.len(), vectors.len());
