@@ -16,7 +16,7 @@ use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
 use crate::session::Session;
 
 /// What the operator settled about judging. Part of the context hash.
-#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// About agent cards.
@@ -25,39 +25,19 @@ pub struct Settings {
     pub registry: RegistrySettings,
 }
 
-/// Settings about agent cards.
-#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct A2aSettings {
-    /// Whether example.com, example.org, example.net and `.example` hosts are placeholders. Default true.
-    pub example_domains_are_placeholders: bool,
-}
-
-/// Settings about registry documents.
-#[derive(Debug, Clone, PartialEq, Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RegistrySettings {
-    /// Base addresses of public package registries; a package that names another one is reported. Empty: not judged.
-    pub public_package_bases: Vec<String>,
-}
-
-#[expect(clippy::derivable_impls, reason = "the other settings have defaults that are not their type's")]
-impl Default for Settings {
-    fn default() -> Self {
-        Settings { a2a: A2aSettings::default(), registry: RegistrySettings::default() }
+crate::settings! {
+    /// Judging agent cards.
+    pub struct A2aSettings {
+        /// Whether example.com, example.org, example.net and `.example` hosts are placeholders.
+        pub example_domains_are_placeholders: bool = true,
     }
 }
 
-impl Default for A2aSettings {
-    fn default() -> Self {
-        A2aSettings { example_domains_are_placeholders: true }
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "spelled like its neighbours")]
-impl Default for RegistrySettings {
-    fn default() -> Self {
-        RegistrySettings { public_package_bases: Vec::new() }
+crate::settings! {
+    /// Judging what registries list.
+    pub struct RegistrySettings {
+        /// Base addresses of public package registries; a package that names another one is reported. Empty: not judged.
+        pub public_package_bases: Vec<String> = Vec::new(),
     }
 }
 

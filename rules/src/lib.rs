@@ -21,4 +21,5 @@ mod registry;
 pub mod report;
 pub mod rule;
 pub mod session;
+pub mod settings;
 pub mod shape;
