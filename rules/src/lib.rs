@@ -5,6 +5,7 @@
 //! - [`document`] reads a body into a flat tree whose values know where they stand;
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry` hold them by topic;
+//! - [`text`] holds the small grammars they share;
 //! - [`session`] is what was said on the wire, [`canonical`] the canonical form that hashes and signatures use.
 
 mod a2a;
@@ -23,3 +24,4 @@ pub mod rule;
 pub mod session;
 pub mod settings;
 pub mod shape;
+pub mod text;

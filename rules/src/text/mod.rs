@@ -1,0 +1,11 @@
+//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types.
+//!
+//! All of them look at text where it stands: nothing is resolved, decoded further than needed, or kept.
+
+mod host;
+mod media_type;
+mod url;
+
+pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
+pub use media_type::MediaType;
+pub use url::{AbsoluteUrl, is_absolute_uri};
