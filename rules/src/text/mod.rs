@@ -1,11 +1,14 @@
-//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types.
+//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types; and how messages
+//! repeat a value.
 //!
 //! All of them look at text where it stands: nothing is resolved, decoded further than needed, or kept.
 
 mod host;
 mod media_type;
+mod quote;
 mod url;
 
 pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
 pub use media_type::MediaType;
+pub use quote::quote;
 pub use url::{AbsoluteUrl, is_absolute_uri};
