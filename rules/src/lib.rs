@@ -6,7 +6,7 @@
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry` hold them by topic;
 //! - [`text`] holds the small grammars they share;
-//! - [`session`] is what was said on the wire, [`canonical`] the canonical form that hashes and signatures use.
+//! - [`session`] is what was said on the wire, [`reach`] how far an observation came, [`canonical`] the canonical form that hashes and signatures use.
 
 mod a2a;
 pub mod canonical;
@@ -18,6 +18,7 @@ mod examples;
 pub mod judge;
 pub mod kind;
 pub mod line;
+pub mod reach;
 mod registry;
 pub mod report;
 pub mod rule;

@@ -145,9 +145,7 @@ impl FromStr for Outcome {
                 _ => None,
             },
             Some(("gated", gate)) => Gate::named(gate).map(Outcome::Gated),
-            Some(("absent", status)) => {
-                http_status(status).map(|status| Outcome::Absent(Some(status)))
-            }
+            Some(("absent", status)) => http_status(status).map(|status| Outcome::Absent(Some(status))),
             Some(("unreachable", reason)) => Unreachable::named(reason).map(Outcome::Unreachable),
             Some(("skipped", reason)) => Skip::named(reason).map(Outcome::Skipped),
             Some(_) => None,
@@ -159,9 +157,7 @@ impl FromStr for Outcome {
 /// A status of three digits, spelled as HTTP spells it.
 fn http_status(text: &str) -> Option<u16> {
     let three_digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|status| three_digits && *status >= 100)
+    text.parse().ok().filter(|status| three_digits && *status >= 100)
 }
 
 impl Serialize for Outcome {
@@ -269,8 +265,7 @@ mod tests {
 
     #[test]
     fn texts_of_outcomes_differ() {
-        let texts: std::collections::BTreeSet<String> =
-            every_outcome().iter().map(ToString::to_string).collect();
+        let texts: std::collections::BTreeSet<String> = every_outcome().iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), every_outcome().len());
     }
 
@@ -296,11 +291,7 @@ mod tests {
             "crawler_fault:",
         ];
         for text in others {
-            assert_eq!(
-                text.parse::<Outcome>(),
-                Err(UnknownOutcome(text.to_owned())),
-                "{text}"
-            );
+            assert_eq!(text.parse::<Outcome>(), Err(UnknownOutcome(text.to_owned())), "{text}");
         }
     }
 
