@@ -16,6 +16,7 @@ CREATE TABLE rule (
     severity    TEXT     NOT NULL,            -- error, warning, info
     impact      TEXT,                         -- breaks-clients, degrades, cosmetic; NULL for facts and hints
     security    SMALLINT NOT NULL DEFAULT 0,  -- 1: tagged security
+    guess       SMALLINT NOT NULL DEFAULT 0,  -- 1: a guess by name, shown for review, left out of headline and counts
     basis       TEXT     NOT NULL,            -- spec, policy, hint
     evidence    TEXT     NOT NULL,            -- document, live, timing, time, history: what can prove it
     rank        INTEGER,                      -- place in the first release; NULL for the rest

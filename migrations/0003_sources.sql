@@ -22,6 +22,7 @@ CREATE TABLE crawl (
     source_id   INTEGER REFERENCES source (id), -- NULL: a round over what was due, from all sources
     kind        TEXT    NOT NULL,               -- full-walk, incremental-walk, round, check
     state       TEXT    NOT NULL,               -- running, complete, incomplete, interrupted (the process ended before it did)
+    holder      TEXT    NOT NULL,               -- the process that runs it, as in lease.holder
     started_s   BIGINT  NOT NULL,
     finished_s  BIGINT,
     ruleset_id  INTEGER REFERENCES ruleset (id),

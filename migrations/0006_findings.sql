@@ -23,8 +23,9 @@ CREATE TABLE finding (
     clear_since_s   BIGINT,
     confirmations   INTEGER  NOT NULL DEFAULT 0,  -- observations counted towards opening or closing
     opens           INTEGER  NOT NULL DEFAULT 0,  -- how often it opened
-    flips           BIGINT   NOT NULL DEFAULT 0,  -- the last 32 evaluated observations, newest in bit 0: 1 fired
+    flips           BIGINT   NOT NULL DEFAULT 0,  -- evaluated observations up to the last change, newest in bit 0: 1 fired; 32 are kept
     observed        INTEGER  NOT NULL DEFAULT 0,  -- how many of these bits are real
+    flips_at        INTEGER  NOT NULL DEFAULT 0,  -- surface.evaluations at that time; the ones since then were equal
     occ_set_id      INTEGER  REFERENCES occ_set (id),  -- where it fires, or fired last
     occurrences     INTEGER  NOT NULL DEFAULT 0,
     rule_version    INTEGER  NOT NULL,            -- of the rule when it last fired

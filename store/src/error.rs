@@ -1,0 +1,127 @@
+//! What can go wrong with the store itself. Whatever is wrong with a target is data, never one of these.
+
+use crate::words::CrawlState;
+
+/// A failure of ours: the database cannot be used, or does not hold what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address of the database is none.
+    #[error("`{0}` is no database: give a path, sqlite://path or postgres://user@host/name")]
+    Url(String),
+    /// The file cannot be opened or made.
+    #[error("cannot open the database {0}: the file or its folder is missing or must not be read")]
+    Unreadable(String),
+    /// The file, its folder or the whole medium cannot be written.
+    #[error("the database {0} is read-only: Plumbline has to write to it and to its folder")]
+    ReadOnly(String),
+    /// The file is something else.
+    #[error("{0} is not a database: it exists and holds something else, so it was left alone")]
+    NotADatabase(String),
+    /// Another program holds the file.
+    #[error("the database {0} is locked by another program")]
+    Locked(String),
+    /// No connection to the server.
+    #[error("cannot connect to the database {url}: {reason}")]
+    Unreachable {
+        /// The address, without its password.
+        url: String,
+        /// What the driver said.
+        reason: String,
+    },
+    /// A later Plumbline has been at work here.
+    #[error(
+        "the database {url} is from a newer version of Plumbline (schema {found}, this program knows {known}): \
+         use that version, or restore the copy that was made before the upgrade"
+    )]
+    Newer {
+        /// Which database.
+        url: String,
+        /// The newest migration it has had.
+        found: i64,
+        /// The newest one of this program.
+        known: i64,
+    },
+    /// The schema could not be brought up to date.
+    #[error("cannot bring the schema of {url} up to date: {source}")]
+    Migrate {
+        /// Which database.
+        url: String,
+        /// What the migrator said.
+        source: sqlx::migrate::MigrateError,
+    },
+    /// A walk is asked to go on that has ended.
+    #[error("walk {walk} is {state} and takes no more pages")]
+    WalkOver {
+        /// The walk.
+        walk: i64,
+        /// How it ended.
+        state: CrawlState,
+    },
+    /// A row that was named is not there.
+    #[error("there is no {what} {id}")]
+    Missing {
+        /// The table, as a person calls it.
+        what: &'static str,
+        /// What was asked for.
+        id: String,
+    },
+    /// Judged with a rule that the ruleset does not hold.
+    #[error("rule `{0}` is not in the ruleset that was judged with")]
+    UnknownRule(String),
+    /// A row holds what nobody could have written.
+    #[error("the database holds a {what} that cannot be read: {detail}")]
+    Corrupt {
+        /// Where.
+        what: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The database refused a statement.
+    #[error("the database failed: {0}")]
+    Sql(#[from] sqlx::Error),
+}
+
+/// What functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The SQLite result codes that a person can do something about.
+const SQLITE_BUSY: i64 = 5;
+const SQLITE_LOCKED: i64 = 6;
+const SQLITE_READONLY: i64 = 8;
+const SQLITE_CANTOPEN: i64 = 14;
+const SQLITE_NOTADB: i64 = 26;
+
+impl Error {
+    /// Names the well-known reasons why opening fails, for the database with this address.
+    pub(crate) fn opening(url: &str, error: sqlx::Error) -> Error {
+        match sqlite_code(&error).filter(|_| url.starts_with("sqlite:")) {
+            Some(SQLITE_BUSY | SQLITE_LOCKED) => return Error::Locked(url.to_owned()),
+            Some(SQLITE_READONLY) => return Error::ReadOnly(url.to_owned()),
+            Some(SQLITE_CANTOPEN) => return Error::Unreadable(url.to_owned()),
+            Some(SQLITE_NOTADB) => return Error::NotADatabase(url.to_owned()),
+            _ => {}
+        }
+        match error {
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => {
+                Error::Unreachable { url: url.to_owned(), reason: error.to_string() }
+            }
+            sqlx::Error::Database(refusal) => {
+                Error::Unreachable { url: url.to_owned(), reason: refusal.message().to_owned() }
+            }
+            sqlx::Error::Configuration(_) => Error::Url(url.to_owned()),
+            other => Error::Sql(other),
+        }
+    }
+
+    /// A row that cannot be read back.
+    pub(crate) fn corrupt(what: &'static str, detail: impl ToString) -> Error {
+        Error::Corrupt { what, detail: detail.to_string() }
+    }
+}
+
+/// The primary result code of an SQLite failure; `None` for any other.
+fn sqlite_code(error: &sqlx::Error) -> Option<i64> {
+    let code = error.as_database_error()?.code()?.parse::<i64>().ok()?;
+    // Extended codes carry the primary one in the low byte.
+    Some(code & 0xff)
+}
