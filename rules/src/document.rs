@@ -389,6 +389,28 @@ impl<'d> Node<'d> {
         (self.at != 0).then(|| Node { document: self.document, at: self.entry().parent })
     }
 
+    /// It and everything below as a value without places, hidden content included; of members with one key the last. A
+    /// number beyond a double becomes the largest one.
+    pub fn to_value(self) -> serde_json::Value {
+        use serde_json::Value;
+        match self.kind() {
+            Type::Null => Value::Null,
+            Type::Bool => Value::Bool(self.raw() == "true"),
+            Type::Number => {
+                let widest = if self.raw().starts_with('-') { f64::MIN } else { f64::MAX };
+                self.raw().parse().map_or_else(|_| widest.into(), Value::Number)
+            }
+            Type::String => self.document.run(self.entry().text).into(),
+            Type::Array => self.children().map(Node::to_value).collect(),
+            Type::Object => Value::Object(
+                self.children()
+                    .filter(|child| !child.entry().shadowed)
+                    .map(|child| (child.key().unwrap_or_default().to_owned(), child.to_value()))
+                    .collect(),
+            ),
+        }
+    }
+
     /// Its source text, exactly as written.
     pub fn raw(self) -> &'d str {
         let entry = self.entry();
@@ -868,6 +890,16 @@ mod tests {
         assert_eq!(node.text(), Some("x"));
         assert_eq!(node.pointer(), "/a~1b/1/c~0");
         assert_eq!(document.line_column(node.span().0), (2, 21));
+    }
+
+    #[test]
+    fn a_value_without_places_is_what_serde_json_reads() {
+        let text = r#"{"a": [1, -2.5, "\u0041", null, true, {}], "b": 1, "b": 18446744073709551615}"#;
+        let document = read(text);
+        let value = document.root().expect("it parses").to_value();
+        assert_eq!(Some(value), serde_json::from_str(text).ok());
+        let vast = read("[1e999, -1e999]");
+        assert_eq!(vast.root().map(Node::to_value), Some(serde_json::json!([f64::MAX, f64::MIN])));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! - [`document`] reads a body into a flat tree whose values know where they stand;
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry` hold them by topic;
-//! - [`text`] holds the small grammars they share;
+//! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`session`] is what was said on the wire, [`reach`] how far an observation came, [`canonical`] the canonical form that hashes and signatures use.
 
 mod a2a;
@@ -15,6 +15,7 @@ mod common;
 pub mod document;
 #[cfg(test)]
 mod examples;
+pub mod json_schema;
 pub mod judge;
 pub mod kind;
 pub mod line;
