@@ -1,1 +1,3 @@
 //! From sources to recorded observations.
+
+pub mod net;

@@ -1,0 +1,205 @@
+//! A body, read to its end or to a limit: counted before and after its content coding is undone.
+//!
+//! The limit of decoded bytes is checked piece by piece while decoding, so a few compressed kilobytes never become
+//! gigabytes here. Whatever stops the reading early is recorded beside what was read until then.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_compression::tokio::bufread::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use plumbline_rules::session::Cut;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::io::StreamReader;
+
+use super::limits::{MAX_CODINGS, ZSTD_WINDOW_LOG};
+
+/// What was read of a body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Body {
+    /// Decoded, at most the limit.
+    pub(super) bytes: Vec<u8>,
+    /// Before decoding.
+    pub(super) wire_bytes: u64,
+    /// Why it is not whole.
+    pub(super) cut: Option<Cut>,
+}
+
+/// The bounds of one reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Most decoded bytes.
+    pub(super) decoded: u64,
+    /// Most bytes on the wire.
+    pub(super) raw: u64,
+    /// Longest wait between two pieces.
+    pub(super) idle: Duration,
+    /// When the whole answer is due.
+    pub(super) deadline: Instant,
+}
+
+/// A content coding that we undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    Gzip,
+    Brotli,
+    Zstd,
+    Deflate,
+}
+
+/// What a `Content-Encoding` names, in the order it was applied; `None` when we do not know all of it.
+pub(super) fn codings(header: Option<&str>) -> Option<Vec<Coding>> {
+    let names = header.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
+    let known: Option<Vec<Coding>> = names
+        .filter(|name| !name.is_empty() && name != "identity")
+        .map(|name| match name.as_str() {
+            "gzip" | "x-gzip" => Some(Coding::Gzip),
+            "br" => Some(Coding::Brotli),
+            "zstd" => Some(Coding::Zstd),
+            "deflate" => Some(Coding::Deflate),
+            _ => None,
+        })
+        .collect();
+    known.filter(|codings| codings.len() <= MAX_CODINGS)
+}
+
+/// Reads a body whose pieces come from the wire.
+pub(super) async fn read<S, E>(pieces: S, encoding: Option<&str>, bounds: Bounds) -> Body
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let wire = Arc::new(Wire::default());
+    let mut raw = BufReader::new(StreamReader::new(Box::pin(counted(pieces, wire.clone(), bounds.raw))));
+    let Some(codings) = codings(encoding) else {
+        return Body { cut: Some(Cut::BadEncoding), ..Body::default() };
+    };
+    let mut body = match first_byte(&mut raw, bounds).await {
+        Ok(None) => Body::default(),
+        Ok(Some(first)) => drain(decoder(Box::pin(raw), &codings, first), bounds, &wire).await,
+        Err(stop) => Body { cut: Some(wire.cut(stop)), ..Body::default() },
+    };
+    body.wire_bytes = wire.bytes.load(Ordering::Relaxed);
+    body
+}
+
+/// What happened on the wire below the decoders.
+#[derive(Debug, Default)]
+struct Wire {
+    bytes: AtomicU64,
+    over_limit: AtomicBool,
+    broke: AtomicBool,
+}
+
+/// Why reading stopped before the end.
+#[derive(Debug)]
+enum Stop {
+    Late,
+    Failed(io::Error),
+}
+
+impl Wire {
+    /// The word for a stop: what the wire itself suffered beats what the decoder made of it.
+    fn cut(&self, stop: Stop) -> Cut {
+        match stop {
+            Stop::Late => Cut::Timeout,
+            Stop::Failed(_) if self.over_limit.load(Ordering::Relaxed) => Cut::Limit,
+            Stop::Failed(_) if self.broke.load(Ordering::Relaxed) => Cut::Truncated,
+            Stop::Failed(error) if error.kind() == io::ErrorKind::UnexpectedEof => Cut::Truncated,
+            Stop::Failed(_) => Cut::BadEncoding,
+        }
+    }
+}
+
+/// The pieces with their bytes counted; an error once there are more than `most`.
+fn counted<S, E>(pieces: S, wire: Arc<Wire>, most: u64) -> impl Stream<Item = io::Result<Bytes>> + Send
+where
+    S: Stream<Item = Result<Bytes, E>> + Send,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    pieces.map(move |piece| {
+        let piece = piece.map_err(|error| {
+            wire.broke.store(true, Ordering::Relaxed);
+            io::Error::other(error)
+        })?;
+        let length = piece.len() as u64;
+        if wire.bytes.fetch_add(length, Ordering::Relaxed) + length > most {
+            wire.over_limit.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("more bytes on the wire than allowed"));
+        }
+        Ok(piece)
+    })
+}
+
+/// The first byte, left in place; `None` for an empty body, which is whole whatever coding it claims.
+async fn first_byte(raw: &mut (impl AsyncBufRead + Unpin), bounds: Bounds) -> Result<Option<u8>, Stop> {
+    let piece = in_time(raw.fill_buf(), bounds).await?;
+    Ok(piece.first().copied())
+}
+
+/// Reads to the end, the limit or the deadline.
+async fn drain(mut decoded: Pin<Box<dyn AsyncRead + Send>>, bounds: Bounds, wire: &Wire) -> Body {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 16 * 1024];
+    loop {
+        let cut = match in_time(decoded.read(&mut piece), bounds).await {
+            Ok(0) => None,
+            Ok(length) => {
+                bytes.extend_from_slice(&piece[..length]);
+                if bytes.len() as u64 <= bounds.decoded {
+                    continue;
+                }
+                bytes.truncate(usize::try_from(bounds.decoded).unwrap_or(usize::MAX));
+                Some(Cut::Limit)
+            }
+            Err(stop) => Some(wire.cut(stop)),
+        };
+        return Body { bytes, wire_bytes: 0, cut };
+    }
+}
+
+async fn in_time<T>(step: impl Future<Output = io::Result<T>>, bounds: Bounds) -> Result<T, Stop> {
+    match timeout_at(bounds.deadline, timeout(bounds.idle, step)).await {
+        Ok(Ok(done)) => done.map_err(Stop::Failed),
+        Ok(Err(_)) | Err(_) => Err(Stop::Late),
+    }
+}
+
+/// Undoes the codings, the last applied first.
+fn decoder(raw: Pin<Box<dyn AsyncBufRead + Send>>, codings: &[Coding], first: u8) -> Pin<Box<dyn AsyncRead + Send>> {
+    let mut layers = codings.iter().rev();
+    let Some(outermost) = layers.next() else { return Box::pin(raw) };
+    let mut decoded = match outermost {
+        Coding::Deflate if !starts_zlib(first) => Box::pin(DeflateDecoder::new(raw)) as Pin<Box<dyn AsyncRead + Send>>,
+        coding => undo(raw, *coding),
+    };
+    for coding in layers {
+        decoded = undo(Box::pin(BufReader::new(decoded)), *coding);
+    }
+    decoded
+}
+
+fn undo(coded: Pin<Box<dyn AsyncBufRead + Send>>, coding: Coding) -> Pin<Box<dyn AsyncRead + Send>> {
+    match coding {
+        Coding::Gzip => {
+            let mut decoder = GzipDecoder::new(coded);
+            decoder.multiple_members(true);
+            Box::pin(decoder)
+        }
+        Coding::Brotli => Box::pin(BrotliDecoder::new(coded)),
+        Coding::Zstd => Box::pin(ZstdDecoder::with_params(coded, &[DParameter::window_log_max(ZSTD_WINDOW_LOG)])),
+        Coding::Deflate => Box::pin(ZlibDecoder::new(coded)),
+    }
+}
+
+/// `deflate` means the zlib format, but some servers send it without the zlib header. The header's low four bits are 8
+/// and its high four at most 7.
+fn starts_zlib(first: u8) -> bool {
+    first & 0x0f == 8 && first >> 4 <= 7
+}
