@@ -10,8 +10,13 @@ use crate::report::{Outcome, Report};
 use crate::rule::{Axis, Check, Class, Example, Rule, Severity};
 
 /// The base documents, newest version first within a kind.
-const BASES: &[(&str, Kind, &str, &str)] =
-    &[("a2a-1.0", Kind::AgentCard, "1.0", include_str!("../examples/a2a-1.0.json"))];
+const BASES: &[(&str, Kind, &str, &str)] = &[
+    ("a2a-1.0", Kind::AgentCard, "1.0", include_str!("../examples/a2a-1.0.json")),
+    ("a2a-hybrid", Kind::AgentCard, "hybrid", include_str!("../examples/a2a-hybrid.json")),
+    ("a2a-0.3", Kind::AgentCard, "0.3", include_str!("../examples/a2a-0.3.json")),
+    ("a2a-0.2", Kind::AgentCard, "0.2", include_str!("../examples/a2a-0.2.json")),
+    ("a2a-0.1", Kind::AgentCard, "0.1", include_str!("../examples/a2a-0.1.json")),
+];
 
 fn base_of(rule: &Rule, example: &Example) -> Option<(Kind, &'static str)> {
     let fits = |kind: Kind, version: &str| {

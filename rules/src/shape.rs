@@ -22,6 +22,8 @@ pub enum Holds {
     Array,
     /// Anything; nothing below is looked at.
     Free,
+    /// Anything as far as the table goes: a rule of its own judges the type. Known members below are looked at.
+    Open,
 }
 
 impl Holds {
@@ -33,7 +35,7 @@ impl Holds {
             Holds::Number => kind == Type::Number,
             Holds::Object => kind == Type::Object,
             Holds::Array => kind == Type::Array,
-            Holds::Free => true,
+            Holds::Free | Holds::Open => true,
         }
     }
 
@@ -45,7 +47,7 @@ impl Holds {
             Holds::Number => "a number",
             Holds::Object => "an object",
             Holds::Array => "an array",
-            Holds::Free => "any value",
+            Holds::Free | Holds::Open => "any value",
         }
     }
 }
