@@ -1,13 +1,13 @@
 //! All families together: the rules in order, lookup by id, the revision of the catalogue.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
 use crate::document::Node;
 use crate::kind::{Kind, Known, Profile};
-use crate::rule::Rule;
+use crate::rule::{Axis, Basis, Class, Evidence, Impact, Mode, Rule, Severity};
 
 /// The rule that runs only where nobody stated the kind.
 pub(crate) const KIND_UNRECOGNISED: &str = "common/kind-unrecognised";
@@ -48,5 +48,93 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
         Kind::AgentCard => crate::a2a::profile(root, stated),
         Kind::ServerJson => crate::registry::profile(root, stated),
         _ => (Profile::NONE, Known::Undetermined),
+    }
+}
+
+/// A rule as programs read it: `plumbline rules --format json` and the JSON of the rule pages.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Entry {
+    /// `family/kebab-name`.
+    pub id: &'static str,
+    /// Raised when the condition changes.
+    pub version: u32,
+    /// The part of the id before the slash.
+    pub family: &'static str,
+    /// What it demands, one sentence.
+    pub title: String,
+    /// Why, in paragraphs.
+    pub why: Vec<String>,
+    /// What it says something about.
+    pub axis: Axis,
+    /// Whether it accuses or describes.
+    pub class: Class,
+    /// What the specification says.
+    pub severity: Severity,
+    /// Where a specification version differs.
+    pub severity_overrides: BTreeMap<&'static str, Severity>,
+    /// What released clients do.
+    pub impact: Option<Impact>,
+    /// Where a specification version differs.
+    pub impact_overrides: BTreeMap<&'static str, Impact>,
+    /// Which clients were tried, and when.
+    pub impact_evidence: &'static str,
+    /// What each affected client does.
+    pub clients: &'static [&'static str],
+    /// Tagged security.
+    pub security: bool,
+    /// A guess by name, left out of headline and specification answer.
+    pub guess: bool,
+    /// Place in the first release; 0 for none.
+    pub rank: u8,
+    /// Where the demand comes from.
+    pub basis: Basis,
+    /// The specification versions it applies to.
+    pub versions: &'static [&'static str],
+    /// What has to be done to look.
+    pub mode: Mode,
+    /// What can prove it.
+    pub evidence: Evidence,
+    /// The kinds of document it looks at; empty for every kind.
+    pub kinds: &'static [Kind],
+    /// Where it looks.
+    #[serde(rename = "where")]
+    pub place: &'static str,
+    /// What to do about it.
+    pub fix: &'static str,
+    /// The section that asks for it.
+    pub spec: &'static str,
+    /// Rules of published catalogues that it covers.
+    pub seeds: &'static [&'static str],
+}
+
+impl From<&Rule> for Entry {
+    fn from(rule: &Rule) -> Entry {
+        Entry {
+            id: rule.id,
+            version: rule.version,
+            family: rule.family(),
+            title: rule.title(),
+            why: rule.why(),
+            axis: rule.axis,
+            class: rule.class,
+            severity: rule.severity,
+            severity_overrides: rule.severity_overrides.iter().copied().collect(),
+            impact: rule.impact,
+            impact_overrides: rule.impact_overrides.iter().copied().collect(),
+            impact_evidence: rule.impact_evidence,
+            clients: rule.clients,
+            security: rule.security,
+            guess: rule.guess,
+            rank: rule.rank,
+            basis: rule.basis,
+            versions: rule.versions,
+            mode: rule.mode,
+            evidence: rule.evidence,
+            kinds: rule.on,
+            place: rule.place,
+            fix: rule.fix,
+            spec: rule.spec,
+            seeds: rule.seeds,
+        }
     }
 }

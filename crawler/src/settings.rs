@@ -1,0 +1,164 @@
+//! What the crawler is told: which targets, how often, how politely.
+
+use std::collections::BTreeMap;
+
+use plumbline_rules::kind::Kind;
+use plumbline_rules::settings;
+use serde::{Deserialize, Serialize};
+
+/// Where the official MCP registry answers (decisions 18).
+pub const OFFICIAL_REGISTRY: &str = "https://registry.modelcontextprotocol.io";
+
+settings! {
+    /// How the crawler goes about its rounds. Times are in the unit that ends the name.
+    pub struct CrawlSettings {
+        /// Seconds between two looks at one agent card.
+        pub card_interval_s: u64 = 3600,
+        /// Seconds between two looks at any other single address.
+        pub url_interval_s: u64 = 3600,
+        /// Seconds between two incremental passes over a registry.
+        pub registry_interval_s: u64 = 3600,
+        /// Seconds between two full walks of a registry; only a full walk can show that something is gone.
+        pub registry_full_interval_s: u64 = 86_400,
+        /// Seconds between two readings of a file target.
+        pub file_interval_s: u64 = 300,
+        /// The longest wait, in seconds, before a failing surface is asked again.
+        pub backoff_ceiling_s: u64 = 86_400,
+        /// Pages of one registry after which a walk is given up as endless.
+        pub max_walk_pages: u32 = 20_000,
+        /// Entries of one registry after which a walk is given up as endless.
+        pub max_walk_entries: u64 = 2_000_000,
+        /// Seconds that a lease on a surface lasts; work whose process died is taken up again after it.
+        pub lease_s: u64 = 300,
+        /// Seconds that what is in flight may take to finish at shutdown.
+        pub drain_s: u64 = 10,
+        /// How many surfaces are worked on at the same time.
+        pub workers: usize = 32,
+    }
+}
+
+/// An MCP registry to walk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registry {
+    /// The name shown for it, unique among registries.
+    pub name: String,
+    /// Its base address, without `/v0.1`.
+    pub base: String,
+    /// Milliseconds between two requests to it. Default 1000.
+    #[serde(default = "registry_pace_ms")]
+    pub pace_ms: u64,
+    /// The environment variable that holds its API key, sent as `X-API-Key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+    /// The file that holds its API key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<String>,
+    /// Tags for every target it lists, such as `tier=1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+fn registry_pace_ms() -> u64 {
+    1000
+}
+
+/// A group of A2A agents: each a host, or the full address of a card that lives under a path of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Domains {
+    /// The list that comes with Plumbline.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub builtin: bool,
+    /// A file with one host or card address a line; `#` begins a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Hosts or card addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub list: Vec<String>,
+    /// Tags for every target of the group, such as `tier=1`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Who stands behind them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Whether they are the operator's own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+    /// Headers sent to them: a name, and the environment variable that holds the value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers_env: BTreeMap<String, String>,
+}
+
+/// One address of a stated kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SingleUrl {
+    /// The address.
+    pub url: String,
+    /// What stands there: `a2a-card`, `server-json`, `openapi`, …
+    pub kind: Kind,
+    /// Tags, such as `tier=1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Who stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Whether it is the operator's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+    /// Headers sent to it: a name, and the environment variable that holds the value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers_env: BTreeMap<String, String>,
+}
+
+/// A document on disk, read again in every round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileTarget {
+    /// Where it lies.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Tags, such as `tier=1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Who stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Whether it is the operator's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+}
+
+/// Everything that is watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Targets {
+    /// MCP registries.
+    pub registries: Vec<Registry>,
+    /// Groups of A2A agents.
+    pub domains: Vec<Domains>,
+    /// Single addresses.
+    pub urls: Vec<SingleUrl>,
+    /// Files.
+    pub files: Vec<FileTarget>,
+}
+
+impl Targets {
+    /// What is watched when nothing is configured: the official registry and the built-in list of domains.
+    pub fn builtin() -> Targets {
+        let official = Registry {
+            name: "official".to_owned(),
+            base: OFFICIAL_REGISTRY.to_owned(),
+            pace_ms: registry_pace_ms(),
+            key_env: None,
+            key_file: None,
+            tags: Vec::new(),
+        };
+        Targets {
+            registries: vec![official],
+            domains: vec![Domains { builtin: true, ..Domains::default() }],
+            ..Targets::default()
+        }
+    }
+}

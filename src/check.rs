@@ -1,0 +1,167 @@
+//! `plumbline check`: judges documents from files, standard input or a stream of lines. No network.
+
+mod lines;
+mod text;
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plumbline_rules::document::Document;
+use plumbline_rules::judge::{Given, Origin, Settings as Judging, Subject, judge};
+use plumbline_rules::kind::Kind;
+use plumbline_rules::line::ReportJson;
+use plumbline_rules::report::{Headline, Report};
+use plumbline_rules::rule::Severity;
+use plumbline_rules::text::is_public_host;
+
+use crate::settings::{Options, Settings};
+
+/// Bodies beyond this size are not read at all; every kind's own limit lies far below.
+const MAX_BYTES: u64 = 64 << 20;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  plumbline check agent-card.json                          the kind is found out
+  plumbline check server.json --kind server-json           the kind is stated
+  curl -s https://agent.example/card | plumbline check - --kind a2a-card --from https://agent.example/card
+  plumbline check card.json --format json | jq .headline   for programs
+  plumbline check --lines documents.jsonl > reports.jsonl  one document a line in, one report a line out
+
+Exit status: 0 clean, 1 findings at or above --fail-on, 2 something went wrong with Plumbline or its input.")]
+pub struct Arguments {
+    /// Files to judge; `-` is standard input.
+    #[arg(required_unless_present = "lines", value_name = "FILE|-")]
+    files: Vec<String>,
+    /// What the documents are; found out when left out.
+    #[arg(long)]
+    kind: Option<Kind>,
+    /// The specification version to judge by; found out when left out.
+    #[arg(long, value_name = "VERSION")]
+    spec_version: Option<String>,
+    /// The address the document was fetched from; without it rules about origin are not evaluated.
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// How to print.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// What makes the exit status 1.
+    #[arg(long, default_value = "error", value_name = "GRADE")]
+    fail_on: FailOn,
+    /// JSON Lines in, JSON Lines out: {"kind", "spec_version"?, "context"?, "document"} a line; `-` is standard input.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["files", "kind", "from", "spec_version"])]
+    lines: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// The least grade of a finding that counts as failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// A finding that breaks clients.
+    Blocked,
+    /// An error.
+    Error,
+    /// A warning.
+    Warning,
+    /// Anything, hints included.
+    Info,
+}
+
+impl FailOn {
+    fn holds(self, report: &Report) -> bool {
+        let least = match self {
+            FailOn::Blocked => return report.headline() == Headline::Blocked,
+            FailOn::Error => Severity::Error,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Info => Severity::Info,
+        };
+        report.findings().any(|(_, found)| found.iter().any(|occurrence| occurrence.severity >= least))
+    }
+}
+
+pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
+    let judging = Settings::load(options)?.judging();
+    if let Some(path) = &arguments.lines {
+        return lines::run(path, &judging, arguments.fail_on);
+    }
+    let given = Given { url: arguments.from.clone(), ..Given::default() };
+    let origin = origin(arguments.from.as_deref())?;
+    let mut out = std::io::stdout().lock();
+    let mut failed = false;
+    let mut reports = Vec::new();
+    for path in &arguments.files {
+        let (document, report) = judge_file(path, arguments, origin, &given, &judging)?;
+        failed |= arguments.fail_on.holds(&report);
+        match arguments.format {
+            Format::Text => text::write(&mut out, path, &document, &report, std::io::stdout().is_terminal())?,
+            Format::Json => reports.push((path, report)),
+        }
+    }
+    if let Format::Json = arguments.format {
+        write_json(&mut out, &reports)?;
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn judge_file(
+    path: &str,
+    arguments: &Arguments,
+    origin: Origin,
+    given: &Given,
+    judging: &Judging,
+) -> Result<(Document, Report)> {
+    let document = Document::read(&read(path)?);
+    let version = arguments.spec_version.as_deref();
+    let subject = Subject { kind: arguments.kind, version, origin, given, session: None };
+    let report = judge(&document, &subject, judging);
+    Ok((document, report))
+}
+
+fn origin(from: Option<&str>) -> Result<Origin> {
+    let Some(from) = from else { return Ok(Origin::Nowhere) };
+    let url = url::Url::parse(from).with_context(|| format!("--from {from}"))?;
+    match url.host_str() {
+        Some(host) if is_public_host(host) => Ok(Origin::PublicHost),
+        Some(_) => Ok(Origin::PrivateHost),
+        None => bail!("--from {from}: an address with a host was expected"),
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>> {
+    let mut body = Vec::new();
+    if path == "-" {
+        std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut body).context("cannot read standard input")?;
+    } else if path.starts_with("http://") || path.starts_with("https://") {
+        bail!("{path}: `check` reads files; fetch it first: curl -s {path} | plumbline check - --from {path}");
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("cannot read {path}"))?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut body).with_context(|| format!("cannot read {path}"))?;
+    }
+    if body.len() as u64 > MAX_BYTES {
+        bail!("{path}: more than {} MiB; no document we judge is that large", MAX_BYTES >> 20);
+    }
+    Ok(body)
+}
+
+/// One report is printed as an object, several as an array; each names its file.
+fn write_json(out: &mut impl Write, reports: &[(&String, Report)]) -> Result<()> {
+    #[derive(serde::Serialize)]
+    struct Named<'r> {
+        file: &'r str,
+        #[serde(flatten)]
+        report: ReportJson<'r>,
+    }
+    let named: Vec<_> =
+        reports.iter().map(|(file, report)| Named { file: file.as_str(), report: ReportJson::from(report) }).collect();
+    match named.as_slice() {
+        [one] => serde_json::to_writer_pretty(&mut *out, one)?,
+        all => serde_json::to_writer_pretty(&mut *out, all)?,
+    }
+    writeln!(out)?;
+    Ok(())
+}
