@@ -13,7 +13,8 @@ use crate::rule::{Axis, Basis, Class, Evidence, Impact, Mode, Rule, Severity};
 pub(crate) const KIND_UNRECOGNISED: &str = "common/kind-unrecognised";
 
 /// The families in the order their rules run.
-const FAMILIES: &[&[&[&Rule]]] = &[crate::common::TOPICS, crate::a2a::TOPICS, crate::registry::TOPICS];
+const FAMILIES: &[&[&[&Rule]]] =
+    &[crate::common::TOPICS, crate::a2a::TOPICS, crate::registry::TOPICS, crate::oauth::TOPICS, crate::openapi::TOPICS];
 
 /// Every rule, in catalogue order.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -47,6 +48,12 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
     match kind {
         Kind::AgentCard => crate::a2a::profile(root, stated),
         Kind::ServerJson => crate::registry::profile(root, stated),
+        Kind::OauthProtectedResource
+        | Kind::OauthAuthorizationServer
+        | Kind::OauthOpenidConfiguration
+        | Kind::OauthClientMetadata
+        | Kind::OauthTokenResponse => crate::oauth::profile(stated),
+        Kind::Openapi => crate::openapi::profile(root, stated),
         _ => (Profile::NONE, Known::Undetermined),
     }
 }

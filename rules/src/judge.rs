@@ -82,8 +82,10 @@ pub struct Given {
     pub served_from: Option<String>,
     /// The MCP endpoint concerned.
     pub endpoint: Option<String>,
-    /// How protected-resource metadata was found: `challenge`, `path` or `root`.
+    /// How protected-resource metadata was found: `challenge`, `path-inserted` or `root`.
     pub found_at: Option<String>,
+    /// The scopes that the challenge asked for.
+    pub challenge_scope: Option<String>,
     /// The issuer that led to authorization-server metadata.
     pub issuer_listed: Option<String>,
     /// What a session was for: `agent-card`, `mcp`, …
@@ -108,6 +110,8 @@ pub struct Context<'c> {
     pub settings: &'c Settings,
     /// The kind judged as.
     pub kind: Kind,
+    /// Whether somebody asked for that kind; otherwise the document itself showed it.
+    pub kind_stated: bool,
     /// The revision judged as.
     pub profile: Profile,
     /// How that revision is known.
@@ -126,6 +130,7 @@ pub struct Occurrences {
     found: Vec<Found>,
     met_hidden: bool,
     not_evaluated: Option<NotEvaluated>,
+    applies: bool,
 }
 
 struct Found {
@@ -178,6 +183,7 @@ impl Occurrences {
             found: Vec::new(),
             met_hidden: false,
             not_evaluated: None,
+            applies: true,
         }
     }
 
@@ -215,6 +221,11 @@ impl Occurrences {
     /// The rule could not be judged, and why. Ignored when it fires somewhere.
     pub fn not_evaluated(&mut self, reason: NotEvaluated) {
         self.not_evaluated = Some(reason);
+    }
+
+    /// The rule does not concern this document. Ignored when it fires somewhere.
+    pub fn not_applicable(&mut self) {
+        self.applies = false;
     }
 
     /// Whether it has fired so far.
@@ -289,7 +300,8 @@ pub fn judge(document: &Document, subject: &Subject<'_>, settings: &Settings) ->
         Some(root) => catalogue::profile(kind, root, subject.version),
         None => (Profile::NONE, Known::Undetermined),
     };
-    let context = Context { settings, kind, profile, known, origin: subject.origin, given: subject.given };
+    let kind_stated = subject.kind.is_some();
+    let context = Context { settings, kind, kind_stated, profile, known, origin: subject.origin, given: subject.given };
     let plan = plan(kind, profile);
     let mut results = Vec::with_capacity(plan.len());
     let mut stopped = false;
@@ -378,6 +390,7 @@ fn run(
     let otherwise = match out.not_evaluated {
         Some(reason) => Outcome::NotEvaluated(reason),
         None if met_hidden => Outcome::NotEvaluated(NotEvaluated::Parent),
+        None if !out.applies => Outcome::NotApplicable,
         None => Outcome::Passes,
     };
     Judged { rule: out.rule, found: out.found, otherwise }

@@ -31,6 +31,10 @@ crate::words! {
         OauthAuthorizationServer = "oauth-authorization-server",
         /// OpenID Connect discovery metadata.
         OauthOpenidConfiguration = "oauth-openid-configuration",
+        /// The metadata a client publishes at the address that is its client id.
+        OauthClientMetadata = "oauth-client-metadata",
+        /// A token endpoint's answer.
+        OauthTokenResponse = "oauth-token-response",
         /// An OpenAPI description.
         Openapi = "openapi",
         /// A JSON document whose kind nobody stated and nothing shows.
@@ -55,6 +59,8 @@ impl Kind {
             Kind::OauthProtectedResource => "protected resource metadata",
             Kind::OauthAuthorizationServer => "authorization server metadata",
             Kind::OauthOpenidConfiguration => "OpenID configuration",
+            Kind::OauthClientMetadata => "OAuth client metadata",
+            Kind::OauthTokenResponse => "token response",
             Kind::Openapi => "OpenAPI document",
             Kind::Unknown => "document of unknown kind",
         }
@@ -66,7 +72,11 @@ impl Kind {
         match self {
             Kind::AgentCard | Kind::McpServerCard | Kind::McpAiCatalog | Kind::Unknown => 256 * KIB,
             Kind::ServerJson | Kind::RegistryEntry => 128 * KIB,
-            Kind::OauthProtectedResource | Kind::OauthAuthorizationServer | Kind::OauthOpenidConfiguration => 64 * KIB,
+            Kind::OauthProtectedResource
+            | Kind::OauthAuthorizationServer
+            | Kind::OauthOpenidConfiguration
+            | Kind::OauthClientMetadata
+            | Kind::OauthTokenResponse => 64 * KIB,
             Kind::RegistryPage => 8 * KIB * KIB,
             Kind::Openapi
             | Kind::McpInitializeResult

@@ -4,7 +4,7 @@
 //!
 //! - [`document`] reads a body into a flat tree whose values know where they stand;
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
-//! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry` hold them by topic;
+//! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`session`] is what was said on the wire, [`reach`] how far an observation came, [`canonical`] the canonical form that hashes and signatures use.
 
@@ -19,6 +19,8 @@ pub mod json_schema;
 pub mod judge;
 pub mod kind;
 pub mod line;
+mod oauth;
+mod openapi;
 pub mod reach;
 mod registry;
 pub mod report;

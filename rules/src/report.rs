@@ -75,6 +75,8 @@ pub enum Outcome {
     Fires(Vec<Occurrence>),
     /// It looked and found nothing.
     Passes,
+    /// It says of itself that it does not concern this document.
+    NotApplicable,
     /// It could not look.
     NotEvaluated(NotEvaluated),
 }
@@ -128,7 +130,7 @@ impl Report {
     pub fn fired(&self) -> impl Iterator<Item = (&'static Rule, &[Occurrence])> {
         self.results.iter().filter_map(|result| match &result.outcome {
             Outcome::Fires(occurrences) => Some((result.rule, occurrences.as_slice())),
-            Outcome::Passes | Outcome::NotEvaluated(_) => None,
+            Outcome::Passes | Outcome::NotApplicable | Outcome::NotEvaluated(_) => None,
         })
     }
 
@@ -151,7 +153,7 @@ impl Report {
     pub fn not_evaluated(&self) -> impl Iterator<Item = (&'static Rule, NotEvaluated)> {
         self.results.iter().filter_map(|result| match result.outcome {
             Outcome::NotEvaluated(reason) => Some((result.rule, reason)),
-            Outcome::Fires(_) | Outcome::Passes => None,
+            Outcome::Fires(_) | Outcome::Passes | Outcome::NotApplicable => None,
         })
     }
 
