@@ -117,7 +117,7 @@ fn judge_file(
 ) -> Result<(Document, Report)> {
     let document = Document::read(&read(path)?);
     let version = arguments.spec_version.as_deref();
-    let subject = Subject { kind: arguments.kind, version, origin, given, session: None };
+    let subject = Subject { kind: arguments.kind, version, origin, given, session: None, answer: None };
     let report = judge(&document, &subject, judging);
     Ok((document, report))
 }

@@ -5,7 +5,7 @@
 //! `serde_json` on generated input.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 
 /// Nesting beyond this many levels is not judged (`common/too-deep`); the top value is level 1.
@@ -107,6 +107,7 @@ pub struct Document {
     trouble: Option<Trouble>,
     byte_order_mark: bool,
     length: usize,
+    more_behind: bool,
     met_hidden: Cell<bool>,
 }
 
@@ -116,7 +117,7 @@ impl Document {
         let length = bytes.len();
         let mut document = match std::str::from_utf8(bytes) {
             Ok(text) => Document::from_text(text),
-            Err(error) => Document::empty(Trouble::NotUtf8 { at: error.valid_up_to() }),
+            Err(error) => Document::not_utf8(bytes, error.valid_up_to()),
         };
         document.length = length;
         document
@@ -139,6 +140,11 @@ impl Document {
         document
     }
 
+    fn not_utf8(bytes: &[u8], at: usize) -> Document {
+        let readable = String::from_utf8_lossy(&bytes[..at]).into_owned();
+        Document { text: readable, ..Document::empty(Trouble::NotUtf8 { at }) }
+    }
+
     fn empty(trouble: Trouble) -> Document {
         Document {
             text: String::new(),
@@ -148,6 +154,7 @@ impl Document {
             trouble: Some(trouble),
             byte_order_mark: false,
             length: 0,
+            more_behind: false,
             met_hidden: Cell::new(false),
         }
     }
@@ -167,7 +174,19 @@ impl Document {
         self.length
     }
 
-    /// The text that was read, without a byte order mark; empty when it is not UTF-8.
+    /// The same document, known to be only the beginning of a body that was longer than is read.
+    pub fn with_more_behind(mut self) -> Document {
+        self.more_behind = true;
+        self
+    }
+
+    /// Whether the body went on where reading stopped at the limit for its size.
+    pub fn has_more_behind(&self) -> bool {
+        self.more_behind
+    }
+
+    /// The text that was read, without a byte order mark; of a body that is not UTF-8 what stands before the first wrong
+    /// byte.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -700,22 +719,23 @@ impl<'t> Reader<'t> {
             members.push(at);
             at = self.entries[at as usize].end;
         }
-        let mut seen = HashSet::new();
         let few = members.len() <= 16;
+        let mut latest = HashMap::new();
         let mut shadowed = Vec::new();
         for (n, &member) in members.iter().enumerate().rev() {
             let key = self.key_of(member);
-            let again =
-                if few { members[n + 1..].iter().any(|&later| self.key_of(later) == key) } else { !seen.insert(key) };
-            if again {
-                shadowed.push(member);
-            }
+            let last = if few {
+                members[n + 1..].iter().rev().find(|&&later| self.key_of(later) == key).copied()
+            } else {
+                let last = *latest.entry(key).or_insert(member);
+                (last != member).then_some(last)
+            };
+            shadowed.extend(last.map(|last| (last, member)));
         }
-        for member in shadowed {
+        shadowed.sort_unstable();
+        for (last, member) in shadowed {
             self.entries[member as usize].shadowed = true;
-            let key = self.key_of(member);
-            let last = members.iter().rev().find(|&&later| self.key_of(later) == key).copied().unwrap_or(member);
-            if !self.duplicates.contains(&last) {
+            if self.duplicates.last() != Some(&last) {
                 self.duplicates.push(last);
             }
         }
@@ -925,6 +945,13 @@ mod tests {
         let document = read(&format!("{{{}}}", members.join(",")));
         assert_eq!(document.duplicate_members().map(Node::pointer).collect::<Vec<_>>(), ["/k0"]);
         assert_eq!(document.root().and_then(|r| r.get("k0")).and_then(Node::integer), Some(39));
+    }
+
+    #[test]
+    fn an_object_of_nothing_but_duplicates_is_read_in_time() {
+        let members: Vec<_> = (0..200_000).map(|n| format!("\"{:x}\":0", n % 100_000)).collect();
+        let document = read(&format!("{{{}}}", members.join(",")));
+        assert_eq!(document.duplicate_members().count(), 100_000);
     }
 
     #[test]

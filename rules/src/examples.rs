@@ -1,5 +1,7 @@
 //! Runs the examples of every rule: what is shown on a rule's page is what is tested here.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::catalogue;
@@ -79,8 +81,17 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
         settings.set(key, value.clone()).expect("the example's setting exists");
     }
     let stated = (rule.id != catalogue::KIND_UNRECOGNISED).then_some(kind);
-    let subject = Subject { kind: stated, version: None, origin: Origin::PublicHost, given: &given, session: None };
-    judge(&Document::from_text(&text), &subject, &settings)
+    let subject =
+        Subject { kind: stated, version: None, origin: Origin::PublicHost, given: &given, session: None, answer: None };
+    judge(&body(&text), &subject, &settings)
+}
+
+/// The body of an example; `base64:` stands before one that is no text.
+fn body(text: &str) -> Document {
+    match text.strip_prefix("base64:") {
+        Some(encoded) => Document::read(&STANDARD.decode(encoded).expect("the example is base64")),
+        None => Document::from_text(text),
+    }
 }
 
 /// Pointers at which a rule fired.

@@ -13,7 +13,7 @@ use crate::document::{Document, Node, Trouble, escape};
 use crate::kind::{Kind, Known, Profile};
 use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
 use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
-use crate::session::Session;
+use crate::session::{Response, Session};
 
 /// What the operator settled about judging. Part of the context hash.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
@@ -120,6 +120,20 @@ pub struct Context<'c> {
     pub origin: Origin,
     /// Facts from outside the document.
     pub given: &'c Given,
+    /// The document as it arrived; `None` when none came.
+    pub document: Option<&'c Document>,
+    /// The conversation; `None` for a file.
+    pub session: Option<&'c Session>,
+    /// Which of its exchanges brought the document.
+    pub answer: Option<usize>,
+}
+
+impl<'c> Context<'c> {
+    /// The answer that brought the document, with its place in the conversation.
+    pub fn answer(&self) -> Option<(usize, &'c Response)> {
+        let number = self.answer?;
+        self.session?.exchanges.get(number)?.response.as_ref().map(|response| (number, response))
+    }
 }
 
 /// Collects what one rule has to say about one document.
@@ -266,13 +280,14 @@ fn make_plan(kind: Kind, profile: Profile) -> Vec<Planned> {
         .collect()
 }
 
-/// When a rule's turn comes: bytes, then detection, then what ends the work on a value, then the rest.
+/// When a rule's turn comes: the way there, bytes, then detection, then what ends the work on a value, then the rest.
 fn turn(rule: &Rule) -> u8 {
     match (&rule.check, rule.stops) {
-        (Check::Body(_), _) => 0,
-        (_, Stops::Document) => 1,
-        (_, Stops::Value) => 2,
-        (_, Stops::Nothing) => 3,
+        (Check::Way(_), _) => 0,
+        (Check::Body(_), _) => 1,
+        (_, Stops::Document) => 2,
+        (_, Stops::Value) => 3,
+        (_, Stops::Nothing) => 4,
     }
 }
 
@@ -289,19 +304,31 @@ pub struct Subject<'s> {
     pub given: &'s Given,
     /// The conversation in which it was obtained; `None` for a file.
     pub session: Option<&'s Session>,
+    /// Which exchange of the conversation brought the document.
+    pub answer: Option<usize>,
 }
 
 /// Judges a document.
 pub fn judge(document: &Document, subject: &Subject<'_>, settings: &Settings) -> Report {
     document.reveal_all();
-    let root = document.root();
+    judge_observed(Some(document), subject, settings)
+}
+
+/// Judges a conversation that brought no document.
+pub fn judge_without_document(subject: &Subject<'_>, settings: &Settings) -> Report {
+    judge_observed(None, subject, settings)
+}
+
+fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: &Settings) -> Report {
+    let root = document.and_then(Document::root);
     let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
     let (profile, known) = match root {
         Some(root) => catalogue::profile(kind, root, subject.version),
         None => (Profile::NONE, Known::Undetermined),
     };
+    let Subject { origin, given, session, answer, .. } = *subject;
     let kind_stated = subject.kind.is_some();
-    let context = Context { settings, kind, kind_stated, profile, known, origin: subject.origin, given: subject.given };
+    let context = Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer };
     let plan = plan(kind, profile);
     let mut results = Vec::with_capacity(plan.len());
     let mut stopped = false;
@@ -311,11 +338,11 @@ pub fn judge(document: &Document, subject: &Subject<'_>, settings: &Settings) ->
         } else if stopped {
             Judged::unsaid(planned.rule, NotEvaluated::Parent)
         } else {
-            run(planned, document, root, subject.session, &context)
+            run(planned, root, &context)
         };
         if !result.found.is_empty() {
             stopped |= planned.rule.stops == Stops::Document;
-            if planned.rule.stops == Stops::Value {
+            if let (Stops::Value, Some(document)) = (planned.rule.stops, document) {
                 let places = result.found.iter().filter_map(|found| found.place);
                 places.filter(|place| place.is_value).for_each(|place| document.hide(place.entry));
             }
@@ -338,7 +365,7 @@ impl Judged {
         Judged { rule, found: Vec::new(), otherwise: Outcome::NotEvaluated(reason) }
     }
 
-    fn finish(self, document: &Document) -> RuleResult {
+    fn finish(self, document: Option<&Document>) -> RuleResult {
         if self.found.is_empty() {
             return RuleResult { rule: self.rule, outcome: self.otherwise };
         }
@@ -348,7 +375,8 @@ impl Judged {
 }
 
 impl Found {
-    fn placed(mut self, document: &Document) -> Occurrence {
+    fn placed(mut self, document: Option<&Document>) -> Occurrence {
+        let Some(document) = document else { return self.occurrence };
         let at = match (self.place, document.trouble()) {
             (Some(place), _) => Some(place.from),
             (None, Some(Trouble::Invalid { at, .. })) => Some(*at),
@@ -363,30 +391,33 @@ impl Found {
     }
 }
 
-fn run(
-    planned: &Planned,
-    document: &Document,
-    root: Option<Node<'_>>,
-    session: Option<&Session>,
-    context: &Context<'_>,
-) -> Judged {
+fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judged {
     let mut out = Occurrences::new(planned);
-    document.take_met_hidden();
-    match (planned.rule.check, root, session) {
-        (Check::Body(check), _, _) => check(document, context, &mut out),
-        (Check::Session(check), _, Some(session)) => check(session, context, &mut out),
-        (Check::Session(_), _, None) => out.not_evaluated(NotEvaluated::NoSession),
-        (Check::Document(check), Some(root), _) => check(root, context, &mut out),
-        (Check::Each(patterns, check), Some(root), _) => {
+    let document = context.document;
+    take_met_hidden(document);
+    match (planned.rule.check, root) {
+        (Check::Observation(check), _) => check(context, &mut out),
+        (Check::Body(check), _) => match document {
+            Some(document) => check(document, context, &mut out),
+            None => out.not_evaluated(NotEvaluated::NoDocument),
+        },
+        (Check::Way(check) | Check::Session(check), _) => match context.session {
+            Some(session) => check(session, context, &mut out),
+            None => out.not_evaluated(NotEvaluated::NoSession),
+        },
+        (Check::Document(check), Some(root)) => check(root, context, &mut out),
+        (Check::Each(patterns, check), Some(root)) => {
             for pattern in patterns {
                 for node in root.select(pattern) {
                     check(node, context, &mut out);
                 }
             }
         }
-        (Check::Document(_) | Check::Each(..), None, _) => out.not_evaluated(NotEvaluated::Parent),
+        (Check::Document(_) | Check::Each(..), None) => {
+            out.not_evaluated(if document.is_some() { NotEvaluated::Parent } else { NotEvaluated::NoDocument });
+        }
     }
-    let met_hidden = document.take_met_hidden() || out.met_hidden;
+    let met_hidden = take_met_hidden(document) || out.met_hidden;
     let otherwise = match out.not_evaluated {
         Some(reason) => Outcome::NotEvaluated(reason),
         None if met_hidden => Outcome::NotEvaluated(NotEvaluated::Parent),
@@ -394,6 +425,10 @@ fn run(
         None => Outcome::Passes,
     };
     Judged { rule: out.rule, found: out.found, otherwise }
+}
+
+fn take_met_hidden(document: Option<&Document>) -> bool {
+    document.is_some_and(Document::take_met_hidden)
 }
 
 /// Takes back what another rule says better about the same place.

@@ -25,6 +25,8 @@ crate::words! {
         McpToolsListResult = "mcp-tools-list-result",
         /// A message that a server sent on its own.
         McpServerMessage = "mcp-server-message",
+        /// One JSON-RPC answer.
+        JsonrpcResponse = "jsonrpc-response",
         /// RFC 9728 metadata.
         OauthProtectedResource = "oauth-protected-resource",
         /// RFC 8414 metadata.
@@ -56,6 +58,7 @@ impl Kind {
             Kind::McpDiscoverResult => "discover result",
             Kind::McpToolsListResult => "tool list",
             Kind::McpServerMessage => "server message",
+            Kind::JsonrpcResponse => "JSON-RPC answer",
             Kind::OauthProtectedResource => "protected resource metadata",
             Kind::OauthAuthorizationServer => "authorization server metadata",
             Kind::OauthOpenidConfiguration => "OpenID configuration",
@@ -82,7 +85,8 @@ impl Kind {
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult
             | Kind::McpToolsListResult
-            | Kind::McpServerMessage => 4 * KIB * KIB,
+            | Kind::McpServerMessage
+            | Kind::JsonrpcResponse => 4 * KIB * KIB,
         }
     }
 

@@ -6,7 +6,8 @@
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
-//! - [`session`] is what was said on the wire, [`reach`] how far an observation came, [`canonical`] the canonical form that hashes and signatures use.
+//! - [`session`] is what was said on the wire, [`session_judge`] judges it, [`reach`] says how far an observation came;
+//! - [`canonical`] is the canonical form that hashes and signatures use.
 
 mod a2a;
 pub mod canonical;
@@ -26,6 +27,7 @@ mod registry;
 pub mod report;
 pub mod rule;
 pub mod session;
+pub mod session_judge;
 pub mod settings;
 pub mod shape;
 pub mod text;

@@ -1,7 +1,7 @@
 //! The line stream of `plumbline check --lines`: one JSON text in, one report out, every line judged anew.
 //!
 //! The shapes of a line are those of the vectors (catalogue §5); documents count as fetched from a public host
-//! (decisions 9).
+//! (decisions 9) unless their context says otherwise.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::document::Document;
-use crate::judge::{Given, Origin, Settings, Subject, judge};
+use crate::judge::{Given, Settings, Subject, judge};
 use crate::kind::Kind;
 use crate::report::{Detected, Headline, Occurrence, Report, Specification};
 use crate::rule::{Impact, Rule, Severity};
+use crate::session::{Session, Surface};
+use crate::session_judge::{judge_session, origin};
 
 #[derive(Deserialize)]
 struct Line<'l> {
@@ -47,13 +49,19 @@ pub fn judge_line(line: &str, settings: &Settings) -> Result<Report, String> {
     let version = line.spec_version.as_deref().filter(|version| *version != "any");
     let settings = with_own(settings, &line.context)?;
     let settings = settings.as_ref();
-    let subject = |kind| Subject { kind, version, origin: Origin::PublicHost, given: &line.context, session: None };
+    let given = &line.context;
+    let subject = |kind| Subject { kind, version, origin: origin(given, None), given, session: None, answer: None };
     match line.kind {
         "any" => Ok(judge(&Document::from_text(line.document.get()), &subject(None), settings)),
         "raw" => {
             let body: RawBody = serde_json::from_str(line.document.get()).map_err(|error| error.to_string())?;
             let kind = body.kind;
             Ok(judge(&Document::read(&described(body)?), &subject(kind), settings))
+        }
+        "exchange" => {
+            let session: Session = serde_json::from_str(line.document.get()).map_err(|error| error.to_string())?;
+            let surface = given.surface.as_deref().map_or(Ok(Surface::Any), str::parse)?;
+            Ok(judge_session(&session, surface, version, given, settings))
         }
         kind => {
             let kind: Kind = kind.parse()?;

@@ -12,6 +12,8 @@ crate::words! {
         Parent = "parent",
         /// The document has no origin: it was pasted, or read from a file.
         NoOrigin = "no-origin",
+        /// No document came that could be judged.
+        NoDocument = "no-document",
         /// Needs the conversation in which the document was obtained.
         NoSession = "no-session",
         /// The stored body was cut.

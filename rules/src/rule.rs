@@ -148,12 +148,16 @@ words! {
 /// How a rule looks. *Where* is data, *what* is code.
 #[derive(Clone, Copy)]
 pub enum Check {
+    /// The way to the document: redirects and refusals, before anything is said about bytes.
+    Way(fn(&Session, &Context<'_>, &mut Occurrences)),
     /// The body as it arrived, also when it gave no tree.
     Body(fn(&Document, &Context<'_>, &mut Occurrences)),
     /// Every value that one of the patterns reaches (`*` one step, `**` any number).
     Each(&'static [&'static str], fn(Node<'_>, &Context<'_>, &mut Occurrences)),
     /// The judged document, once.
     Document(fn(Node<'_>, &Context<'_>, &mut Occurrences)),
+    /// All that was observed: the document where one came, and the conversation where there was one.
+    Observation(fn(&Context<'_>, &mut Occurrences)),
     /// The conversation as a whole.
     Session(fn(&Session, &Context<'_>, &mut Occurrences)),
 }
@@ -177,7 +181,8 @@ pub struct Example {
     /// The base document it lies over (a file in `rules/examples` without its ending); empty: the newest of the rule's versions.
     pub base: &'static str,
     /// What is laid over the base: objects merge, `null` removes, an array's elements lie over the base's first element.
-    /// For rules about bytes it is the whole body.
+    /// For rules about bytes it is the whole body (`base64:` in front when it is no text), for rules about a conversation
+    /// the session.
     pub text: &'static str,
     /// The text is the whole document and lies over nothing.
     pub whole: bool,

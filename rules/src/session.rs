@@ -3,9 +3,35 @@
 //! The JSON form is the one of the vectors: header names in lower case, bodies as text where they are text, exchanges in
 //! the order they were made, redirects hop by hop.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use url::Url;
+
+use crate::text::MediaType;
+
+crate::words! {
+    /// What was asked for in a conversation.
+    pub enum Surface {
+        /// An agent card.
+        AgentCard = "agent-card",
+        /// An MCP server card, or the catalogue that names one.
+        ServerCard = "server-card",
+        /// Metadata at an OAuth or OpenID address.
+        OauthMetadata = "oauth-metadata",
+        /// A registry's list.
+        Registry = "registry",
+        /// An MCP endpoint.
+        Mcp = "mcp",
+        /// A document whose kind is to be found out.
+        Any = "any",
+    }
+}
 
 /// Everything said to observe one surface once, redirects and second tries included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -35,8 +61,8 @@ pub enum Step {
 /// One request and what came back: an answer, or the error in its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// Why it was made.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Why it was made; a step that this release does not know is read as none.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "known_step")]
     pub step: Option<Step>,
     /// What was sent.
     pub request: Request,
@@ -56,6 +82,7 @@ pub struct Exchange {
 
 /// A request as sent, credentials masked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "RequestJson")]
 pub struct Request {
     /// `GET`, `POST`, …
     pub method: String,
@@ -64,10 +91,14 @@ pub struct Request {
     /// Lower-case names; a value that was a secret reads `***`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// The body as text; `None` when there was none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub raw: Option<String>,
 }
 
 /// An answer as received.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "ResponseJson")]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
@@ -86,6 +117,88 @@ pub struct Response {
     /// Why the body is not whole, when it is not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut: Option<Cut>,
+}
+
+impl Exchange {
+    /// The answer, when its status says that the thing asked for is inside (2xx).
+    pub fn success(&self) -> Option<&Response> {
+        self.response.as_ref().filter(|response| (200..300).contains(&response.status))
+    }
+
+    /// Where the answer leads, as an absolute URL, when it is a redirect.
+    pub fn redirect(&self) -> Option<Url> {
+        let response = self.response.as_ref()?;
+        let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308);
+        let location = response.header("location").filter(|_| leads_on)?;
+        Url::parse(&self.request.url).ok()?.join(location).ok()
+    }
+}
+
+impl Response {
+    /// A header's value; the name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    /// The media type it claims.
+    pub fn media_type(&self) -> Option<MediaType<'_>> {
+        self.header("content-type").and_then(MediaType::parse)
+    }
+
+    /// The decoded body.
+    pub fn body(&self) -> Cow<'_, [u8]> {
+        match (&self.raw, &self.raw_base64) {
+            (Some(text), _) => Cow::Borrowed(text.as_bytes()),
+            (None, Some(text)) => Cow::Owned(STANDARD.decode(text).unwrap_or_default()),
+            (None, None) => Cow::Borrowed(&[]),
+        }
+    }
+}
+
+/// A request as JSON writes it: its body may stand there as a value.
+#[derive(Deserialize)]
+struct RequestJson {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    raw: Option<String>,
+    body: Option<Box<RawValue>>,
+}
+
+impl From<RequestJson> for Request {
+    fn from(json: RequestJson) -> Request {
+        let RequestJson { method, url, headers, raw, body } = json;
+        Request { method, url, headers, raw: raw.or_else(|| body.map(|body| body.get().to_owned())) }
+    }
+}
+
+/// An answer as JSON writes it: its body may stand there as a value.
+#[derive(Deserialize)]
+struct ResponseJson {
+    status: u16,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    raw: Option<String>,
+    raw_base64: Option<String>,
+    body: Option<Box<RawValue>>,
+    #[serde(default)]
+    wire_bytes: u64,
+    cut: Option<Cut>,
+}
+
+impl From<ResponseJson> for Response {
+    fn from(json: ResponseJson) -> Response {
+        let ResponseJson { status, headers, raw, raw_base64, body, wire_bytes, cut } = json;
+        let raw = raw.or_else(|| body.map(|body| body.get().to_owned()));
+        Response { status, headers, raw, raw_base64, wire_bytes, cut }
+    }
+}
+
+/// Recordings of other releases may name steps of their own.
+fn known_step<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Step>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    Ok(word.and_then(|word| Step::deserialize(IntoDeserializer::<D::Error>::into_deserializer(word.as_str())).ok()))
 }
 
 /// Why a body ends before its end.
@@ -115,6 +228,7 @@ pub enum WireError {
     /// No name server of ours could be asked: our fault, not the target's.
     DnsUnavailable,
     /// Nobody listens.
+    #[serde(alias = "connect-refused")]
     Refused,
     /// This machine has no way to that network (IPv6 without IPv6, cable unplugged): our fault, not the target's.
     NoRoute,
@@ -142,4 +256,49 @@ pub enum WireError {
     RedirectLimit,
     /// Not HTTP, or broken HTTP.
     Protocol,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exchange(text: &str) -> Exchange {
+        serde_json::from_str(text).expect("it is an exchange")
+    }
+
+    #[test]
+    fn a_body_may_stand_as_a_value_as_text_or_as_bytes() {
+        let body = |response: &str| {
+            let text = format!(r#"{{"request": {{"method": "GET", "url": "u"}}, "response": {response}}}"#);
+            exchange(&text).response.expect("it answered").body().into_owned()
+        };
+        assert_eq!(body(r#"{"status": 200, "body": {"a": [1.50]}}"#), br#"{"a": [1.50]}"#);
+        assert_eq!(body(r#"{"status": 200, "raw": "<p>"}"#), b"<p>");
+        assert_eq!(body(r#"{"status": 200, "raw_base64": "//4="}"#), b"\xff\xfe");
+        assert_eq!(body(r#"{"status": 204}"#), b"");
+    }
+
+    #[test]
+    fn a_session_is_written_as_it_is_read() {
+        let text = r#"{"step": "card", "request": {"method": "POST", "url": "https://x.example", "body": {"id": 1}}, "error": "connect-refused"}"#;
+        let read = exchange(text);
+        assert_eq!((read.step, read.error), (Some(Step::Card), Some(WireError::Refused)));
+        assert_eq!(exchange(&serde_json::to_string(&read).expect("it is plain data")), read);
+        let later = r#"{"step": "a-later-step", "request": {"method": "GET", "url": "u"}, "error": "reset"}"#;
+        assert_eq!(exchange(later).step, None);
+    }
+
+    #[test]
+    fn a_redirect_leads_to_an_absolute_address() {
+        let leads = |status: u16, location: &str| {
+            let text = format!(
+                r#"{{"request": {{"method": "GET", "url": "https://x.example/a/b"}}, "response": {{"status": {status}, "headers": {{"location": "{location}"}}}}}}"#
+            );
+            exchange(&text).redirect().map(|url| url.to_string())
+        };
+        assert_eq!(leads(302, "../c").as_deref(), Some("https://x.example/c"));
+        assert_eq!(leads(308, "//y.example").as_deref(), Some("https://y.example/"));
+        assert_eq!(leads(200, "/c"), None);
+        assert_eq!(leads(302, "http://["), None);
+    }
 }

@@ -150,6 +150,7 @@ fn why(reason: NotEvaluated) -> &'static str {
     match reason {
         NotEvaluated::Parent => "behind another finding",
         NotEvaluated::NoOrigin => "need to know where the document came from (--from URL)",
+        NotEvaluated::NoDocument => "had no document to look at",
         NotEvaluated::NoSession => "need the live endpoint",
         NotEvaluated::Cut => "need the whole body",
         NotEvaluated::Off => "switched off",

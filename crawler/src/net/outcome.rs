@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn exchange(step: Step, response: Option<Response>, error: Option<WireError>) -> Exchange {
-        let request = Request { method: "GET".into(), url: "https://a.dev/card".into(), headers: BTreeMap::new() };
+        let request = Request { method: "GET".into(), url: "https://a.dev/card".into(), ..Request::default() };
         Exchange { step: Some(step), request, response, error, at_ms: 0, took_ms: 0 }
     }
 

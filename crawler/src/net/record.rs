@@ -25,7 +25,7 @@ pub(super) fn sent(ask: &Ask, hop: &Hop, headers: &HeaderMap, now: DateTime<Utc>
             *value = secret.recorded_value();
         }
     }
-    let request = Request { method: hop.method.to_string(), url: url(&hop.url), headers: shown };
+    let request = Request { method: hop.method.to_string(), url: url(&hop.url), headers: shown, ..Request::default() };
     Exchange { step: ask.step, request, response: None, error: None, at_ms: now.timestamp_millis(), took_ms: 0 }
 }
 
