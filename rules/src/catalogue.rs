@@ -54,6 +54,9 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
         | Kind::OauthClientMetadata
         | Kind::OauthTokenResponse => crate::oauth::profile(stated),
         Kind::Openapi => crate::openapi::profile(root, stated),
+        Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
+            crate::registry::api_profile(stated)
+        }
         _ => (Profile::NONE, Known::Undetermined),
     }
 }

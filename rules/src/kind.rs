@@ -13,6 +13,10 @@ crate::words! {
         RegistryEntry = "registry-entry",
         /// One answer of a registry's list.
         RegistryPage = "registry-page",
+        /// A whole walk through a registry's list, page by page.
+        RegistryWalk = "registry-walk",
+        /// What a registry, or several, said about one thing at several times.
+        RegistryHistory = "registry-history",
         /// An MCP server card of either form.
         McpServerCard = "mcp-server-card",
         /// The catalogue at `/.well-known/ai-catalog.json`.
@@ -52,6 +56,8 @@ impl Kind {
             Kind::ServerJson => "server.json",
             Kind::RegistryEntry => "registry entry",
             Kind::RegistryPage => "registry page",
+            Kind::RegistryWalk => "registry walk",
+            Kind::RegistryHistory => "registry history",
             Kind::McpServerCard => "MCP server card",
             Kind::McpAiCatalog => "AI catalogue",
             Kind::McpInitializeResult => "initialize result",
@@ -80,7 +86,7 @@ impl Kind {
             | Kind::OauthOpenidConfiguration
             | Kind::OauthClientMetadata
             | Kind::OauthTokenResponse => 64 * KIB,
-            Kind::RegistryPage => 8 * KIB * KIB,
+            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => 8 * KIB * KIB,
             Kind::Openapi
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult

@@ -112,17 +112,23 @@ impl Place {
     /// Makes the tree of a table. Rows of one place may differ by revision only in separate tables.
     pub fn of(table: &'static [Field]) -> Place {
         let mut root = Place::default();
-        for row in table {
-            let mut place = &mut root;
-            for segment in row.at.split('/').skip(1) {
-                place = match segment {
-                    "*" => place.any.get_or_insert_default(),
-                    name => place.members.entry(name).or_default(),
-                };
-            }
-            place.field = Some(row);
-        }
+        root.add(&[], table);
         root
+    }
+
+    /// Puts the rows of another table below a place: for objects that occur in several.
+    pub fn add(&mut self, at: &[&'static str], table: &'static [Field]) {
+        for row in table {
+            let segments = at.iter().chain([&row.at]).flat_map(|part| part.split('/').skip(1));
+            segments.fold(&mut *self, Place::step).field = Some(row);
+        }
+    }
+
+    fn step<'p>(place: &'p mut Place, segment: &'static str) -> &'p mut Place {
+        match segment {
+            "*" => place.any.get_or_insert_default(),
+            name => place.members.entry(name).or_default(),
+        }
     }
 
     /// The place of a member, or of an item when asked for `*`.
