@@ -13,8 +13,14 @@ use crate::rule::{Axis, Basis, Class, Evidence, Impact, Mode, Rule, Severity};
 pub(crate) const KIND_UNRECOGNISED: &str = "common/kind-unrecognised";
 
 /// The families in the order their rules run.
-const FAMILIES: &[&[&[&Rule]]] =
-    &[crate::common::TOPICS, crate::a2a::TOPICS, crate::registry::TOPICS, crate::oauth::TOPICS, crate::openapi::TOPICS];
+const FAMILIES: &[&[&[&Rule]]] = &[
+    crate::common::TOPICS,
+    crate::a2a::TOPICS,
+    crate::registry::TOPICS,
+    crate::mcp::TOPICS,
+    crate::oauth::TOPICS,
+    crate::openapi::TOPICS,
+];
 
 /// Every rule, in catalogue order.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -57,6 +63,7 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
         Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
             crate::registry::api_profile(stated)
         }
+        _ if crate::mcp::is_its_kind(kind) => crate::mcp::profile(kind, root, stated),
         _ => (Profile::NONE, Known::Undetermined),
     }
 }

@@ -94,6 +94,29 @@ pub struct Given {
     pub unpublished: bool,
     /// Authorization-server metadata that nothing led to.
     pub lone: bool,
+    /// The request that was answered.
+    pub request: Option<serde_json::Value>,
+    /// The HTTP status of the answer.
+    pub http_status: Option<u16>,
+    /// What the server declared: its `capabilities`.
+    pub capabilities: Option<serde_json::Value>,
+    /// What we declared as a client.
+    pub client_capabilities: Option<serde_json::Value>,
+    /// The MCP revision that we asked for.
+    pub requested_version: Option<String>,
+    /// The `outputSchema` of the tool that was called.
+    #[serde(rename = "outputSchema")]
+    pub output_schema: Option<serde_json::Value>,
+    /// Whether a token was sent.
+    pub authenticated: bool,
+    /// The id of the `subscriptions/listen` request whose stream carried the message.
+    pub listen_id: Option<serde_json::Value>,
+    /// What the server is known to be: `legacy`, `modern` or `dual`.
+    pub era: Option<String>,
+    /// Which of two differing lists a third one was equal to: `first` or `second`.
+    pub third_equals: Option<String>,
+    /// Whether the server said, between two lists, that the list had changed.
+    pub list_changed_seen: bool,
     /// What presents a document as a server card: `media-type` or `catalog`.
     pub claimed: Option<String>,
     /// Decoded bytes allowed, in place of the kind's own limit.

@@ -27,9 +27,31 @@ crate::words! {
         McpDiscoverResult = "mcp-discover-result",
         /// The result of a whole `tools/list`.
         McpToolsListResult = "mcp-tools-list-result",
-        /// A message that a server sent on its own.
+        /// The result of `resources/list`.
+        McpResourcesListResult = "mcp-resources-list-result",
+        /// The result of `resources/templates/list`.
+        McpResourceTemplatesListResult = "mcp-resource-templates-list-result",
+        /// The result of `prompts/list`.
+        McpPromptsListResult = "mcp-prompts-list-result",
+        /// The pages of one listing, in order, with the cursors that were sent.
+        McpListPages = "mcp-list-pages",
+        /// The results of two complete `tools/list` of one run.
+        McpToolsListPair = "mcp-tools-list-pair",
+        /// The result of `tools/call`.
+        McpCallToolResult = "mcp-call-tool-result",
+        /// The result of `resources/read`.
+        McpReadResourceResult = "mcp-read-resource-result",
+        /// The result of `prompts/get`.
+        McpGetPromptResult = "mcp-get-prompt-result",
+        /// The result of `completion/complete`.
+        McpCompleteResult = "mcp-complete-result",
+        /// A result that asks for input first.
+        McpInputRequiredResult = "mcp-input-required-result",
+        /// The parameters of `elicitation/create`.
+        McpElicitationRequest = "mcp-elicitation-request",
+        /// A message that a server sent on its own, or several in order.
         McpServerMessage = "mcp-server-message",
-        /// One JSON-RPC answer.
+        /// An answer of JSON-RPC, as parsed.
         JsonrpcResponse = "jsonrpc-response",
         /// RFC 9728 metadata.
         OauthProtectedResource = "oauth-protected-resource",
@@ -63,6 +85,17 @@ impl Kind {
             Kind::McpInitializeResult => "initialize result",
             Kind::McpDiscoverResult => "discover result",
             Kind::McpToolsListResult => "tool list",
+            Kind::McpResourcesListResult => "resource list",
+            Kind::McpResourceTemplatesListResult => "resource template list",
+            Kind::McpPromptsListResult => "prompt list",
+            Kind::McpListPages => "paginated listing",
+            Kind::McpToolsListPair => "pair of tool lists",
+            Kind::McpCallToolResult => "tool result",
+            Kind::McpReadResourceResult => "resource content",
+            Kind::McpGetPromptResult => "prompt",
+            Kind::McpCompleteResult => "completion",
+            Kind::McpInputRequiredResult => "request for input",
+            Kind::McpElicitationRequest => "elicitation request",
             Kind::McpServerMessage => "server message",
             Kind::JsonrpcResponse => "JSON-RPC answer",
             Kind::OauthProtectedResource => "protected resource metadata",
@@ -91,6 +124,17 @@ impl Kind {
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult
             | Kind::McpToolsListResult
+            | Kind::McpResourcesListResult
+            | Kind::McpResourceTemplatesListResult
+            | Kind::McpPromptsListResult
+            | Kind::McpListPages
+            | Kind::McpToolsListPair
+            | Kind::McpCallToolResult
+            | Kind::McpReadResourceResult
+            | Kind::McpGetPromptResult
+            | Kind::McpCompleteResult
+            | Kind::McpInputRequiredResult
+            | Kind::McpElicitationRequest
             | Kind::McpServerMessage
             | Kind::JsonrpcResponse => 4 * KIB * KIB,
         }

@@ -20,6 +20,7 @@ pub mod json_schema;
 pub mod judge;
 pub mod kind;
 pub mod line;
+mod mcp;
 mod oauth;
 mod openapi;
 pub mod reach;

@@ -181,6 +181,7 @@ pub struct Example {
     /// The base document it lies over (a file in `rules/examples` without its ending); empty: the newest of the rule's versions.
     pub base: &'static str,
     /// What is laid over the base: objects merge, `null` removes, an array's elements lie over the base's first element.
+    /// `{"$repeat": [value, times]}` stands for a long string or list, `#` in an item for its number.
     /// For rules about bytes it is the whole body (`base64:` in front when it is no text), for rules about a conversation
     /// the session.
     pub text: &'static str,
@@ -188,6 +189,8 @@ pub struct Example {
     pub whole: bool,
     /// The `context` of the example, in the JSON form of the vectors; empty: none.
     pub context: &'static str,
+    /// Rules that by their own words speak beside this one.
+    pub beside: &'static [&'static str],
 }
 
 impl Example {
@@ -203,6 +206,12 @@ impl Example {
         self
     }
 
+    /// The same example, beside which other rules speak as well.
+    pub const fn beside(mut self, rules: &'static [&'static str]) -> Example {
+        self.beside = rules;
+        self
+    }
+
     /// The same example with facts from outside the document.
     pub const fn given(mut self, context: &'static str) -> Example {
         self.context = context;
@@ -212,12 +221,12 @@ impl Example {
 
 /// An example at which the rule fires, exactly at these pointers.
 pub const fn fires(at: &'static [&'static str], text: &'static str) -> Example {
-    Example { fires: at, base: "", text, whole: false, context: "" }
+    Example { fires: at, base: "", text, whole: false, context: "", beside: &[] }
 }
 
 /// A near miss: no rule but facts speaks.
 pub const fn silent(text: &'static str) -> Example {
-    Example { fires: &[], base: "", text, whole: false, context: "" }
+    Example { fires: &[], base: "", text, whole: false, context: "", beside: &[] }
 }
 
 /// One entry of the catalogue. Keys are those of catalogue §1.

@@ -83,6 +83,12 @@ impl Field {
         self
     }
 
+    /// The same field at another place.
+    pub const fn at(mut self, place: &'static str) -> Field {
+        self.at = place;
+        self
+    }
+
     /// The last segment of its place.
     pub fn name(&self) -> &'static str {
         self.at.rsplit('/').next().unwrap_or_default()

@@ -144,6 +144,11 @@ fn common() {
 }
 
 #[test]
+fn mcp() {
+    holds("mcp");
+}
+
+#[test]
 fn registry() {
     holds("registry");
 }
