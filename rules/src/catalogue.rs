@@ -54,11 +54,7 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
     match kind {
         Kind::AgentCard => crate::a2a::profile(root, stated),
         Kind::ServerJson => crate::registry::profile(root, stated),
-        Kind::OauthProtectedResource
-        | Kind::OauthAuthorizationServer
-        | Kind::OauthOpenidConfiguration
-        | Kind::OauthClientMetadata
-        | Kind::OauthTokenResponse => crate::oauth::profile(stated),
+        kind if crate::oauth::is_metadata(kind) => crate::oauth::profile(stated),
         Kind::Openapi => crate::openapi::profile(root, stated),
         Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
             crate::registry::api_profile(stated)

@@ -101,6 +101,42 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
         include_str!("../examples/mcp-server-card-sep-1649.json"),
     ),
     ("ai-catalog", Kind::McpAiCatalog, "v1", include_str!("../examples/mcp-ai-catalog.json")),
+    (
+        "oauth-protected-resource",
+        Kind::OauthProtectedResource,
+        "2026-07-28",
+        include_str!("../examples/oauth-protected-resource.json"),
+    ),
+    (
+        "oauth-authorization-server",
+        Kind::OauthAuthorizationServer,
+        "2026-07-28",
+        include_str!("../examples/oauth-authorization-server.json"),
+    ),
+    (
+        "oauth-openid-configuration",
+        Kind::OauthOpenidConfiguration,
+        "2026-07-28",
+        include_str!("../examples/oauth-openid-configuration.json"),
+    ),
+    (
+        "oauth-client-metadata",
+        Kind::OauthClientMetadata,
+        "2026-07-28",
+        include_str!("../examples/oauth-client-metadata.json"),
+    ),
+    (
+        "oauth-token-response",
+        Kind::OauthTokenResponse,
+        "2026-07-28",
+        include_str!("../examples/oauth-token-response.json"),
+    ),
+    (
+        "oauth-authorization-server-2025",
+        Kind::OauthAuthorizationServer,
+        "2025-11-25",
+        include_str!("../examples/oauth-authorization-server.json"),
+    ),
 ];
 
 fn base_of(rule: &Rule, example: &Example) -> Option<(Kind, &'static str, &'static str)> {
@@ -185,8 +221,9 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
         settings.set(key, value.clone()).expect("the example's setting exists");
     }
     let stated = (rule.id != catalogue::KIND_UNRECOGNISED).then_some(kind);
-    // An MCP message does not show the revision it was exchanged in.
-    let version = base.filter(|_| crate::mcp::is_message(kind)).map(|(_, version, _)| version);
+    // Neither an MCP message nor metadata shows the revision it was exchanged in.
+    let hides_it = crate::mcp::is_message(kind) || crate::oauth::is_metadata(kind);
+    let version = base.filter(|_| hides_it).map(|(_, version, _)| version);
     let subject =
         Subject { kind: stated, version, origin: Origin::PublicHost, given: &given, session: None, answer: None };
     judge(&body(&text), &subject, &settings)
