@@ -152,6 +152,11 @@ pub(super) fn snake_case(camel: &str) -> Option<&'static str> {
     SPELLINGS.iter().find(|(new, _)| *new == camel).map(|(_, old)| *old)
 }
 
+/// The name that the judged revision gives a member.
+pub(super) fn spelled<'n>(camel: &'n str, versions: &[&str]) -> &'n str {
+    if versions == SNAKE { snake_case(camel).unwrap_or(camel) } else { camel }
+}
+
 /// A member that is there and not `null`, in either spelling.
 pub(super) fn member<'d>(object: Node<'d>, camel: &str) -> Option<Node<'d>> {
     object.given(camel).or_else(|| object.given(snake_case(camel)?))
@@ -160,4 +165,14 @@ pub(super) fn member<'d>(object: Node<'d>, camel: &str) -> Option<Node<'d>> {
 /// The text of a member that is a string and not empty.
 pub(super) fn filled<'d>(object: Node<'d>, camel: &str) -> Option<&'d str> {
     member(object, camel)?.text().filter(|text| !text.is_empty())
+}
+
+/// Whether a member is not there, is `null`, or is the empty string. Out of sight counts as there.
+pub(super) fn is_blank(object: Node<'_>, camel: &str) -> bool {
+    member(object, camel).is_none_or(|node| node.text() == Some(""))
+}
+
+/// The items of a member that is a list.
+pub(super) fn list<'d>(object: Node<'d>, camel: &str) -> impl Iterator<Item = Node<'d>> {
+    member(object, camel).into_iter().flat_map(Node::items)
 }

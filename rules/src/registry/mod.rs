@@ -1,16 +1,42 @@
 //! `server.json` documents and the registries that list them.
 
+mod arguments;
+mod artefacts;
 mod containers;
 mod detect;
 mod fields;
+mod inputs;
+mod metadata;
 mod names;
+mod package_transports;
+mod packages;
+mod presentation;
+mod remotes;
+mod repository;
 mod revision;
 mod schema;
 mod types;
+mod versions;
 
 pub(crate) use revision::{api_profile, profile};
 
 use crate::rule::Rule;
 
 /// The topics in the order their rules run.
-pub(crate) const TOPICS: &[&[&Rule]] = &[detect::RULES, schema::RULES, containers::RULES, types::RULES, names::RULES];
+pub(crate) const TOPICS: &[&[&Rule]] = &[
+    detect::RULES,
+    schema::RULES,
+    containers::RULES,
+    types::RULES,
+    names::RULES,
+    versions::RULES,
+    presentation::RULES,
+    repository::RULES,
+    packages::RULES,
+    artefacts::RULES,
+    package_transports::RULES,
+    remotes::RULES,
+    inputs::RULES,
+    arguments::RULES,
+    metadata::RULES,
+];

@@ -13,6 +13,8 @@ pub(super) const OLDER_REVISIONS: &[&str] = &["2025-07-09", "2025-09-16", "2025-
 /// Since names are written in camelCase.
 pub(super) const SINCE_2025_09_16: &[&str] =
     &["2025-09-16", "2025-09-29", "2025-10-11", "2025-10-17", "2025-12-11", "draft"];
+/// Since the status belongs to the registry.
+pub(super) const SINCE_2025_09_29: &[&str] = &["2025-09-29", "2025-10-11", "2025-10-17", "2025-12-11", "draft"];
 /// Since there are titles and icons, and packages are open.
 pub(super) const SINCE_2025_10_11: &[&str] = &["2025-10-11", "2025-10-17", "2025-12-11", "draft"];
 /// Since remotes have variables.

@@ -1,4 +1,4 @@
-//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types; and how messages
+//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types, versions, templates; and how messages
 //! repeat a value.
 //!
 //! All of them look at text where it stands: nothing is resolved, decoded further than needed, or kept.
@@ -6,9 +6,13 @@
 mod host;
 mod media_type;
 mod quote;
+mod template;
 mod url;
+mod version;
 
 pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
 pub use media_type::MediaType;
 pub use quote::quote;
+pub use template::{Variable, variables, with_samples};
 pub use url::{AbsoluteUrl, is_absolute_uri};
+pub use version::{is_semver, is_version_range, version_core};
