@@ -29,7 +29,7 @@ pub fn canonical(root: Node<'_>) -> String {
     out
 }
 
-/// Recursion is bounded: a document that has a tree nests at most 64 levels.
+/// Recursion is bounded: a document that has a tree nests at most [`crate::document::MAX_READ_DEPTH`] levels.
 fn write(node: Node<'_>, out: &mut String) {
     match node.kind() {
         Type::Null => out.push_str("null"),

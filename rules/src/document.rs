@@ -8,8 +8,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Nesting beyond this many levels is not judged (`common/too-deep`); the top value is level 1.
+/// Nesting beyond this many levels is not judged (`common/too-deep`), lists of tools apart; the top value is level 1.
 pub const MAX_DEPTH: usize = 64;
+
+/// Nesting beyond this many levels gives no tree. Lists of tools may go so far: they hold schemas, whose depth has a rule of
+/// its own, and every level of a schema is two of the document.
+pub const MAX_READ_DEPTH: usize = 2 * MAX_DEPTH;
 
 /// Values beyond this many are not read: 8 MiB of `[0,0,…` would otherwise cost 40 times its size.
 pub const MAX_VALUES: usize = 1_000_000;
@@ -29,7 +33,7 @@ pub enum Trouble {
         /// What was expected or found there.
         what: &'static str,
     },
-    /// Valid, but nested deeper than [`MAX_DEPTH`].
+    /// Valid, but nested deeper than [`MAX_READ_DEPTH`].
     TooDeep,
     /// Valid so far, but more than [`MAX_VALUES`] values.
     TooMany,
@@ -108,6 +112,7 @@ pub struct Document {
     byte_order_mark: bool,
     length: usize,
     more_behind: bool,
+    depth: usize,
     met_hidden: Cell<bool>,
 }
 
@@ -133,6 +138,7 @@ impl Document {
         let mut reader = Reader::new(&document.text);
         document.trouble = reader.document().err();
         if document.trouble.is_none() {
+            document.depth = reader.deepest;
             document.entries = reader.entries;
             document.unescaped = reader.unescaped;
             document.duplicates = reader.duplicates;
@@ -154,6 +160,7 @@ impl Document {
             trouble: Some(trouble),
             byte_order_mark: false,
             length: 0,
+            depth: 0,
             more_behind: false,
             met_hidden: Cell::new(false),
         }
@@ -183,6 +190,11 @@ impl Document {
     /// Whether the body went on where reading stopped at the limit for its size.
     pub fn has_more_behind(&self) -> bool {
         self.more_behind
+    }
+
+    /// How many levels of arrays and objects its tree has.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// The text that was read, without a byte order mark; of a body that is not UTF-8 what stands before the first wrong
@@ -581,7 +593,7 @@ impl<'t> Reader<'t> {
         if self.at < self.bytes.len() {
             return Err(self.wrong("text after the value"));
         }
-        if self.deepest > MAX_DEPTH { Err(Trouble::TooDeep) } else { Ok(()) }
+        if self.deepest > MAX_READ_DEPTH { Err(Trouble::TooDeep) } else { Ok(()) }
     }
 
     /// Reads a scalar whole, or the opening of a container; says whether it opened one.
@@ -1008,8 +1020,9 @@ mod tests {
     #[test]
     fn depth_is_counted_and_never_recursed() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert_eq!(read(&nested(64)).trouble(), None);
-        assert_eq!(read(&nested(65)).trouble(), Some(&Trouble::TooDeep));
+        assert_eq!((read(&nested(64)).depth(), read("0").depth()), (64, 0));
+        assert_eq!(read(&nested(128)).trouble(), None);
+        assert_eq!(read(&nested(129)).trouble(), Some(&Trouble::TooDeep));
         assert_eq!(read(&nested(500_000)).trouble(), Some(&Trouble::TooDeep));
         assert!(matches!(read(&"[".repeat(500_000)).trouble(), Some(Trouble::Invalid { .. })));
     }

@@ -290,11 +290,11 @@ mod tests {
     fn a_schema_with_many_faults_or_much_depth_is_judged_within_bounds() {
         let many: Vec<_> = (0..1000).map(|n| format!("\"p{n}\": {{\"type\": 1}}")).collect();
         assert_eq!(faults(&format!("{{\"properties\": {{{}}}}}", many.join(",")), Dialect::Draft07).len(), MOST_FAULTS);
-        let deep = format!("{}{{}}{}", "{\"not\":".repeat(63), "}".repeat(63));
+        let deep = format!("{}{{}}{}", "{\"not\":".repeat(124), "}".repeat(124));
         for dialect in [Dialect::Draft04, Dialect::Draft07, Dialect::Draft2019, Dialect::Draft2020] {
             assert_eq!(faults(&deep, dialect), [""; 0]);
         }
-        let deep_fault = format!("{}{{\"type\":1}}{}", "{\"items\":".repeat(62), "}".repeat(62));
+        let deep_fault = format!("{}{{\"type\":1}}{}", "{\"items\":".repeat(124), "}".repeat(124));
         for dialect in [Dialect::Draft04, Dialect::Draft07, Dialect::Draft2019, Dialect::Draft2020] {
             assert_eq!(faults(&deep_fault, dialect).len(), 1, "{dialect:?}");
         }

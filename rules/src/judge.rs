@@ -343,7 +343,8 @@ pub fn judge_without_document(subject: &Subject<'_>, settings: &Settings) -> Rep
 }
 
 fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: &Settings) -> Report {
-    let root = document.and_then(Document::root);
+    let limit = subject.kind.unwrap_or(Kind::Unknown).limit_depth();
+    let root = document.filter(|document| document.depth() <= limit).and_then(Document::root);
     let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
     let (profile, known) = match root {
         Some(root) => catalogue::profile(kind, root, subject.version),

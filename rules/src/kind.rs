@@ -1,6 +1,6 @@
 //! What a document is: the kinds we judge, and the profile (revision) one is judged as.
 
-use crate::document::Node;
+use crate::document::{MAX_DEPTH, MAX_READ_DEPTH, Node};
 
 crate::words! {
     /// The kinds of document, spelled as in the vectors and in settings.
@@ -138,6 +138,11 @@ impl Kind {
             | Kind::McpServerMessage
             | Kind::JsonrpcResponse => 4 * KIB * KIB,
         }
+    }
+
+    /// How many levels of arrays and objects one of its kind may nest (`common/too-deep`).
+    pub fn limit_depth(self) -> usize {
+        if self == Kind::McpToolsListResult { MAX_READ_DEPTH } else { MAX_DEPTH }
     }
 
     /// The kind of a document that nobody named, by the signs of `common/kind-unrecognised` in their order.

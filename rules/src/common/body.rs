@@ -3,7 +3,7 @@
 //! The first of these that fires ends the work on the document, except the byte order mark and duplicate keys.
 
 use crate::catalogue;
-use crate::document::{Document, MAX_DEPTH, MAX_VALUES, Node, Trouble, Type};
+use crate::document::{Document, MAX_VALUES, Node, Trouble, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Axis, Basis, Check, Impact, Rule, Severity, Stops, fires, silent};
@@ -192,9 +192,10 @@ crate::rule! {
     }
 }
 
-fn too_deep(document: &Document, _: &Context<'_>, out: &mut Occurrences) {
-    if document.trouble() == Some(&Trouble::TooDeep) {
-        out.add_at("", format!("more than {MAX_DEPTH} levels of arrays and objects"));
+fn too_deep(document: &Document, context: &Context<'_>, out: &mut Occurrences) {
+    let limit = context.kind.limit_depth();
+    if document.trouble() == Some(&Trouble::TooDeep) || document.depth() > limit {
+        out.add_at("", format!("more than {limit} levels of arrays and objects"));
     }
 }
 

@@ -6,9 +6,14 @@
 mod capabilities;
 mod fields;
 mod handshake;
+mod icons;
 mod metadata;
 mod results;
 mod server_info;
+mod subschema;
+mod tool_header;
+mod tool_schema;
+mod tools;
 
 use crate::document::{Node, Type};
 use crate::judge::Context;
@@ -16,8 +21,18 @@ use crate::kind::{Kind, Known, Profile};
 use crate::rule::Rule;
 
 /// The topics in the order their rules run.
-pub(crate) const TOPICS: &[&[&Rule]] =
-    &[fields::RULES, metadata::RULES, results::RULES, handshake::RULES, server_info::RULES, capabilities::RULES];
+pub(crate) const TOPICS: &[&[&Rule]] = &[
+    fields::RULES,
+    metadata::RULES,
+    results::RULES,
+    handshake::RULES,
+    server_info::RULES,
+    capabilities::RULES,
+    tools::RULES,
+    tool_schema::RULES,
+    tool_header::RULES,
+    icons::RULES,
+];
 
 /// Every published revision of the protocol.
 const ALL: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
