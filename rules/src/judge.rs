@@ -157,6 +157,12 @@ impl<'c> Context<'c> {
         let number = self.answer?;
         self.session?.exchanges.get(number)?.response.as_ref().map(|response| (number, response))
     }
+
+    /// The address the document was fetched from, after redirects.
+    pub fn address(&self) -> Option<&'c str> {
+        let asked = || Some(self.session?.exchanges.get(self.answer?)?.request.url.as_str());
+        self.given.url.as_deref().or_else(asked)
+    }
 }
 
 /// Collects what one rule has to say about one document.

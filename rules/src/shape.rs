@@ -154,9 +154,10 @@ impl Place {
 }
 
 /// Visits every value of a document with its place: `None` for a member that the table does not know, which is not
-/// entered, and neither is what [`Holds::Free`] holds. Hidden values are visited but not entered.
+/// entered, and neither is what [`Holds::Free`] holds or what has another type than its field. Hidden values are visited
+/// but not entered.
 pub fn visit<'d>(node: Node<'d>, place: &Place, f: &mut impl FnMut(Node<'d>, Option<&Place>, &Place)) {
-    if place.field.is_some_and(|field| field.holds == Holds::Free) {
+    if place.field.is_some_and(|field| field.holds == Holds::Free || !field.holds.admits(node.kind())) {
         return;
     }
     for (key, member) in node.members() {

@@ -9,7 +9,7 @@ use plumbline_rules::catalogue;
 use plumbline_rules::judge::Settings;
 use plumbline_rules::line::judge_line;
 use plumbline_rules::report::Report;
-use plumbline_rules::rule::{Class, Severity};
+use plumbline_rules::rule::{Axis, Class, Severity};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -59,6 +59,9 @@ fn said(report: &Report) -> Vec<(&'static str, String)> {
 
 /// Facts that a card brings by itself (catalogue §5).
 fn base_facts(report: &Report, card: &RawValue) -> BTreeSet<&'static str> {
+    if report.states().any(|(rule, _)| rule.axis == Axis::Detection) {
+        return BTreeSet::new();
+    }
     // A card that nests too deep for this reader was not judged, and has none.
     let Ok(card) = serde_json::from_str::<Value>(card.get()) else { return BTreeSet::new() };
     let mut facts = BTreeSet::new();

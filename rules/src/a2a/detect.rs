@@ -125,7 +125,7 @@ fn shown(card: Node<'_>) -> (Profile, Known) {
 }
 
 /// Major and minor number of a version such as `0.3`, `0.3.0` or `1.0.1`; a date is none.
-fn release(version: &str) -> Option<(u32, u32)> {
+pub(super) fn release(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split('.');
     let major: u32 = numbers.next()?.parse().ok()?;
     let minor: u32 = numbers.next().unwrap_or("0").parse().ok()?;

@@ -3,16 +3,37 @@
 //! The order inside the family: whether it is a card at all, then types (they end the work on a value), then names and
 //! presence, then what the members say. Which rule gives way to which is on the rules themselves (`yields_to`).
 
+mod capabilities;
 mod detect;
+mod interfaces;
+mod links;
 mod names;
 mod required;
 mod requirements;
+mod schemes;
+mod signatures;
+mod skills;
 mod table;
 mod types;
+mod versions;
 
 pub(crate) use detect::{looks_like_a_card, profile};
 
 use crate::rule::Rule;
 
 /// The topics in the order their rules run.
-pub(crate) const TOPICS: &[&[&Rule]] = &[detect::RULES, required::RULES, types::RULES, names::RULES];
+pub(crate) const TOPICS: &[&[&Rule]] = &[
+    detect::RULES,
+    required::RULES,
+    types::RULES,
+    names::RULES,
+    versions::RULES,
+    interfaces::RULES,
+    links::RULES,
+    capabilities::RULES,
+    skills::RULES,
+    schemes::RULES,
+    requirements::RULES,
+    signatures::SHAPES,
+    signatures::RULES,
+];

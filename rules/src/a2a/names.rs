@@ -1,7 +1,7 @@
 //! Members that no release knows at their place: misspelled, misplaced, or somebody's own.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::table::{EVERY, is_interface, is_requirement, objects};
 use crate::document::Node;
@@ -55,7 +55,7 @@ struct Around<'a, 'd> {
     place: &'a Place,
     context: &'a Context<'a>,
     present: &'a OnceCell<HashSet<&'d str>>,
-    schemes: &'a OnceCell<HashSet<&'d str>>,
+    schemes: &'a OnceCell<HashMap<&'d str, Node<'d>>>,
 }
 
 impl<'d> Around<'_, 'd> {
@@ -65,7 +65,7 @@ impl<'d> Around<'_, 'd> {
         }
         let at = self.place.field.map_or("", |field| field.at);
         let top = at.is_empty();
-        if at == "/securitySchemes/*" && is_misnamed_mutual_tls(key) {
+        if at == "/securitySchemes/*" && self.context.profile.has("1.0") && is_misnamed_mutual_tls(key) {
             Stranger::MutualTls
         } else if is_requirement(at) && self.is_flat(key) {
             Stranger::FlatRequirement
@@ -104,12 +104,8 @@ impl<'d> Around<'_, 'd> {
     }
 
     fn is_flat(&self, key: &str) -> bool {
-        let declared = || self.schemes.get_or_init(|| super::requirements::declared(self.card));
-        if self.object.get("schemes").is_none() {
-            !is_near(key, "schemes") || declared().contains(key)
-        } else {
-            declared().contains(key)
-        }
+        let declared = self.schemes.get_or_init(|| super::requirements::declared(self.card));
+        super::requirements::is_flat_member(self.object, key, declared)
     }
 }
 
@@ -132,7 +128,7 @@ pub(super) fn has_in_snake_case(object: Node<'_>, name: &str) -> bool {
 }
 
 /// Whether a key differs from a name only by letter case and hyphens, by a plural s, or by one edit.
-fn is_near(key: &str, name: &str) -> bool {
+pub(super) fn is_near(key: &str, name: &str) -> bool {
     if key.len().abs_diff(name.len()) > 4 {
         return false;
     }

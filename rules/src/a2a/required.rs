@@ -385,6 +385,7 @@ crate::rule! {
             fires(&["/supportedInterfaces/0/tenant"], r#"{"supportedInterfaces": [{"tenant": " "}]}"#),
             silent(r#"{"capabilities": {"extensions": [{"uri": "urn:tides:v1", "params": {"a": ""}}]}}"#),
         ],
+        yields_to: &["a2a/version-empty", "a2a/preferred-transport-required"],
         check: Check::Document(empty_optional_string),
     }
 }

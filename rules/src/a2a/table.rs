@@ -58,7 +58,7 @@ static FIELDS: &[Field] = &[
     field("/skills", Array).required(EVERY),
     field("/skills/*", Object),
     old("/supportsAuthenticatedExtendedCard", Flag),
-    field("/signatures", Open).known(SINCE_0_3),
+    field("/signatures", Array).known(SINCE_0_3),
     // AgentInterface
     old("/additionalInterfaces/*", Object),
     old("/additionalInterfaces/*/url", Text).required(V0_2_AND_0_3),

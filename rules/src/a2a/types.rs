@@ -49,7 +49,8 @@ crate::rule! {
 
 fn wrong_type(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     known(card, context, |node, field| {
-        if !is_item(field) && field.holds != Holds::Flag && !node.is_null() && !field.holds.admits(node.kind()) {
+        let is_ours = field.holds != Holds::Flag && !is_item(field) && field.at != "/signatures";
+        if is_ours && !node.is_null() && !field.holds.admits(node.kind()) {
             out.add(node, misfit(node, field));
         }
     });
@@ -170,6 +171,7 @@ crate::rule! {
             silent(r#"{"capabilities": {"extensions": [{"uri": "urn:tides:v1", "params": {"a": [null]}}]}}"#),
         ],
         stops: Stops::Value,
+        yields_to: &["a2a/version-undeclared", "a2a/preferred-transport-required"],
         check: Check::Document(null_value),
     }
 }

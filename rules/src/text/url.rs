@@ -89,7 +89,8 @@ fn host_and_port(address: &str) -> Option<(&str, Option<u16>)> {
         None => address.rfind(':').unwrap_or(address.len()),
     };
     let (host, rest) = address.split_at(end);
-    if host.is_empty() || host.trim_matches(['[', ']']).is_empty() {
+    let is_ipv6 = host.starts_with('[');
+    if host.is_empty() || host.trim_matches(['[', ']']).is_empty() || (host.contains(':') && !is_ipv6) {
         return None;
     }
     match rest.strip_prefix(':') {
@@ -129,6 +130,7 @@ mod tests {
             "https://:80",
             "https://x.example:70000",
             "https://x.example:8o",
+            "https://x:1:2",
             "https://x.example/a b",
             " https://x.example",
             "1http://x.example",
