@@ -96,6 +96,7 @@ CREATE TABLE surface (
     reach            TEXT     NOT NULL DEFAULT 'unknown',
     reach_reason     TEXT,                        -- connect_timeout, tls_expired, auth, payment, ...
     reach_since_s    BIGINT,
+    reach_probes     INTEGER  NOT NULL DEFAULT 0, -- observations since then
     streak           INTEGER  NOT NULL DEFAULT 0, -- equal outcomes in a row
     streak_outcome   TEXT,                        -- ok, gated, absent, unreachable, throttled
     streak_since_s   BIGINT,                      -- first of them
@@ -105,7 +106,7 @@ CREATE TABLE surface (
     n_info           INTEGER  NOT NULL DEFAULT 0,
     n_security       INTEGER  NOT NULL DEFAULT 0,
     evaluations      INTEGER  NOT NULL DEFAULT 0, -- judgements made, unchanged ones included
-    first_evaluated_s BIGINT,
+    first_evaluated_s BIGINT,                     -- first complete judgement of something that could be told what it is
     last_evaluated_s BIGINT,                      -- moves even when nothing else does
     last_ok_s        BIGINT,
     last_attempt_s   BIGINT,

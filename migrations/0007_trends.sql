@@ -28,12 +28,13 @@ CREATE TABLE cohort_day (
     blocked       INTEGER NOT NULL DEFAULT 0,
     not_detected  INTEGER NOT NULL DEFAULT 0,
     not_evaluated INTEGER NOT NULL DEFAULT 0,
-    up            INTEGER NOT NULL DEFAULT 0,     -- reach, apart; suspect counts as up until it is confirmed
+    up            INTEGER NOT NULL DEFAULT 0,     -- reach, apart; these seven add up to targets as well
+    suspect       INTEGER NOT NULL DEFAULT 0,     -- failed to answer, not yet confirmed; or comes and goes
     down          INTEGER NOT NULL DEFAULT 0,
     gated         INTEGER NOT NULL DEFAULT 0,
     absent        INTEGER NOT NULL DEFAULT 0,
     throttled     INTEGER NOT NULL DEFAULT 0,
-    unknown       INTEGER NOT NULL DEFAULT 0,
+    unknown       INTEGER NOT NULL DEFAULT 0,     -- never looked at
     entries       INTEGER NOT NULL DEFAULT 0,     -- listings that are not gone: versions, never added to targets
     added         INTEGER NOT NULL DEFAULT 0,     -- during the day
     retired       INTEGER NOT NULL DEFAULT 0,

@@ -15,11 +15,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Executor, Row, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Executor, Row, Transaction};
 
 use crate::error::{Error, Result};
 
@@ -59,6 +60,7 @@ pub(crate) struct Pools {
     pub(crate) backend: Backend,
     pub(crate) writer: AnyPool,
     pub(crate) reader: AnyPool,
+    shared: Arc<Mutex<Shared>>,
 }
 
 /// Where a database is.
@@ -80,7 +82,7 @@ pub(crate) async fn open(url: &str, options: &Options) -> Result<Pools> {
     let writer = connect(&address, options, 1, false).await?;
     migrate(&address, &writer).await?;
     let reader = connect(&address, options, options.readers, true).await?;
-    Ok(Pools { backend: address.backend, writer, reader })
+    Ok(Pools { backend: address.backend, writer, reader, shared: Arc::default() })
 }
 
 /// Understands `postgres://…`, `sqlite://path`, `sqlite:path` and plain paths.
@@ -141,8 +143,8 @@ async fn prepare(connection: &mut AnyConnection, read_only: bool, busy_ms: u32) 
         }
         return Ok(());
     }
-    // A pragma takes no parameters, so the number goes through a function that does.
-    sqlx::query("SELECT * FROM pragma_busy_timeout($1)").bind(i64::from(busy_ms)).fetch_all(&mut *connection).await?;
+    // A pragma takes no parameters; the text is ours and a number.
+    connection.execute(AssertSqlSafe(format!("PRAGMA busy_timeout = {busy_ms}"))).await?;
     // Page size and vacuum mode only take hold on a file that is still empty, and before WAL is on.
     connection
         .execute(
@@ -246,7 +248,15 @@ tables! {
 pub(crate) struct Writing {
     tx: Transaction<'static, Any>,
     ids: HashMap<Table, i64>,
+    shared: Arc<Mutex<Shared>>,
+    fresh: Shared,
 }
+
+/// Where small shared bodies stand, by table and hash. Only rows that were committed get in.
+pub(crate) type Shared = HashMap<(Table, [u8; 16]), i64>;
+
+/// Beyond this many the memory of shared bodies begins anew; an entry takes some fifty bytes.
+const MOST_SHARED: usize = 50_000;
 
 impl Pools {
     /// Begins to write, waiting for whoever is writing now.
@@ -259,7 +269,7 @@ impl Pools {
                 tx
             }
         };
-        Ok(Writing { tx, ids: HashMap::new() })
+        Ok(Writing { tx, ids: HashMap::new(), shared: self.shared.clone(), fresh: Shared::new() })
     }
 }
 
@@ -279,9 +289,27 @@ impl Writing {
         Ok(last + 1)
     }
 
+    /// Where a shared body stands, if that is remembered.
+    pub(crate) fn remembered(&self, table: Table, hash: &[u8; 16]) -> Option<i64> {
+        let key = (table, *hash);
+        let before = || self.shared.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        self.fresh.get(&key).copied().or_else(before)
+    }
+
+    /// Remembers where a shared body stands, for good once this transaction is.
+    pub(crate) fn remember(&mut self, table: Table, hash: [u8; 16], id: i64) {
+        self.fresh.insert((table, hash), id);
+    }
+
     /// Makes everything written so far true.
     pub(crate) async fn commit(self) -> Result<()> {
-        Ok(self.tx.commit().await?)
+        self.tx.commit().await?;
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.len() + self.fresh.len() > MOST_SHARED {
+            shared.clear();
+        }
+        shared.extend(self.fresh);
+        Ok(())
     }
 }
 

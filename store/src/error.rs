@@ -105,7 +105,7 @@ impl Error {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => {
                 Error::Unreachable { url: url.to_owned(), reason: error.to_string() }
             }
-            sqlx::Error::Database(refusal) => {
+            sqlx::Error::Database(refusal) if !url.starts_with("sqlite:") => {
                 Error::Unreachable { url: url.to_owned(), reason: refusal.message().to_owned() }
             }
             sqlx::Error::Configuration(_) => Error::Url(url.to_owned()),
@@ -114,6 +114,7 @@ impl Error {
     }
 
     /// A row that cannot be read back.
+    #[expect(clippy::needless_pass_by_value, reason = "callers are done with the errors they hand over")]
     pub(crate) fn corrupt(what: &'static str, detail: impl ToString) -> Error {
         Error::Corrupt { what, detail: detail.to_string() }
     }

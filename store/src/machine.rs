@@ -244,8 +244,9 @@ mod tests {
             Signal::RuleWithdrawn,
         ];
         let (gone, withdrawn) = (Retire(TargetRetired), Retire(RuleChanged));
+        type Line = (Option<S>, i64, bool, Confirm, [Move; 6]);
         #[rustfmt::skip]
-        let table: &[(Option<S>, i64, bool, Confirm, [Move; 6])] = &[
+        let table: &[Line] = &[
             //  state, counted, opened before, needed              fires      clear           unjudged gone                  retired withdrawn
             (None,               0, false, Confirm::AT_ONCE, [Open,      Stay,           Stay, Stay,                  Stay, Stay]),
             (None,               0, false, TWICE,            [Suspect,   Stay,           Stay, Stay,                  Stay, Stay]),

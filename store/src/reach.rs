@@ -95,8 +95,6 @@ pub enum ReachNews {
     Down(i64),
     /// Answers again after being down since that moment.
     Recovered(i64),
-    /// Its document has been absent for three days.
-    Gone,
 }
 
 /// What one observation makes of it. `witness_good`: others could be reached meanwhile, so a silence is theirs.

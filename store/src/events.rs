@@ -1,0 +1,126 @@
+//! Events: facts with a growing number, written in the transaction that made them true and never changed.
+
+use sqlx::Row;
+
+use crate::Store;
+use crate::dialect::{Table, Writing};
+use crate::error::{Error, Result};
+use crate::ids::{EventId, SurfaceId, TargetId};
+use crate::words::EventKind;
+
+/// One event as it is read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its number; later events have greater ones.
+    pub id: EventId,
+    /// When it happened.
+    pub at_s: i64,
+    /// What happened.
+    pub kind: EventKind,
+    /// The target concerned, or one of them.
+    pub target: Option<TargetId>,
+    /// The surface concerned.
+    pub surface: Option<SurfaceId>,
+    /// The rule concerned, by name.
+    pub rule: Option<String>,
+    /// The finding, crawl, deploy, … concerned, by kind (see the table `event_kind`).
+    pub subject: Option<i64>,
+    /// Before, by kind.
+    pub a: Option<i64>,
+    /// After, by kind.
+    pub b: Option<i64>,
+    /// More, by kind.
+    pub note: Option<String>,
+}
+
+/// An event about to be written.
+#[derive(Debug, Clone)]
+pub(crate) struct News {
+    pub(crate) kind: EventKind,
+    pub(crate) target: Option<i64>,
+    pub(crate) surface: Option<i64>,
+    pub(crate) rule: Option<i64>,
+    pub(crate) subject: Option<i64>,
+    pub(crate) a: Option<i64>,
+    pub(crate) b: Option<i64>,
+    pub(crate) note: Option<String>,
+}
+
+impl News {
+    pub(crate) fn of(kind: EventKind) -> News {
+        News { kind, target: None, surface: None, rule: None, subject: None, a: None, b: None, note: None }
+    }
+}
+
+/// Writes one event.
+pub(crate) async fn append(w: &mut Writing, at_s: i64, news: &News) -> Result<()> {
+    let id = w.next_id(Table::Event).await?;
+    sqlx::query(
+        "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, a, b, note)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(id)
+    .bind(at_s)
+    .bind(news.kind.number())
+    .bind(news.target)
+    .bind(news.surface)
+    .bind(news.rule)
+    .bind(news.subject)
+    .bind(news.a)
+    .bind(news.b)
+    .bind(news.note.as_deref())
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// The next events after one, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn events_after(&self, after: EventId, limit: u32) -> Result<Vec<Event>> {
+        let rows = sqlx::query(
+            "SELECT event.id, event.at_s, event.kind, event.target_id, event.surface_id, rule.slug,
+                    event.subject_id, event.a, event.b, event.note
+             FROM event
+             LEFT JOIN rule ON rule.id = event.rule_id
+             WHERE event.id > $1
+             ORDER BY event.id
+             LIMIT $2",
+        )
+        .bind(after.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(event).collect()
+    }
+
+    /// How far a reader of events has come; the beginning for one that never read.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn event_cursor(&self, reader: &str) -> Result<EventId> {
+        let at: Option<i64> = sqlx::query_scalar("SELECT event_id FROM event_cursor WHERE reader = $1")
+            .bind(reader)
+            .fetch_optional(&self.pools.reader)
+            .await?;
+        Ok(EventId(at.unwrap_or(0)))
+    }
+}
+
+fn event(row: &sqlx::any::AnyRow) -> Result<Event> {
+    let kind: i64 = row.try_get(2)?;
+    Ok(Event {
+        id: EventId(row.try_get(0)?),
+        at_s: row.try_get(1)?,
+        kind: EventKind::numbered(kind).ok_or_else(|| Error::corrupt("event", format!("kind {kind}")))?,
+        target: row.try_get::<Option<i64>, _>(3)?.map(TargetId),
+        surface: row.try_get::<Option<i64>, _>(4)?.map(SurfaceId),
+        rule: row.try_get(5)?,
+        subject: row.try_get(6)?,
+        a: row.try_get(7)?,
+        b: row.try_get(8)?,
+        note: row.try_get(9)?,
+    })
+}

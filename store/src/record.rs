@@ -1,0 +1,805 @@
+//! Recording observations: one transaction for a batch, in which history, findings, events and numbers move together.
+//!
+//! Reach and judgement are two axes. Every observation moves the first; only one that carries a judgement can move the
+//! second, and then only for the rules that were judged. Killing the process loses what was in flight and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plumbline_rules::reach::Outcome;
+use sqlx::Row;
+
+use crate::Store;
+use crate::dialect::{Table, Writing};
+use crate::documents::{self, Body};
+use crate::error::{Error, Result};
+use crate::events::{self, News};
+use crate::findings::{self, Occasion};
+use crate::ids::{CrawlId, DocumentId, EvalId, RulesetId, SurfaceId};
+use crate::judged::{self, Judged, Kept};
+use crate::machine::Signal;
+use crate::probes::{self, Probe};
+use crate::reach::{self, OutcomeClass, Reach, ReachNews};
+use crate::rows::{Bits, DAY_S, count, pack, shortened, word, word_or_none};
+use crate::rulesets::Catalogue;
+use crate::sources::{self, CrawlCounts};
+use crate::surfaces::Validators;
+use crate::targets::{self, Counts, Face, TargetRow};
+use crate::trends::Trends;
+use crate::words::{EventKind, Headline, Known, Role, SurfaceKind};
+
+/// Observations that make one good batch.
+pub const BATCH: usize = 500;
+/// Bytes kept of a recorded conversation.
+const LONGEST_SESSION: usize = 4 << 20;
+
+/// One look at one surface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// What was looked at.
+    pub surface: SurfaceId,
+    /// In which crawl.
+    pub crawl: Option<CrawlId>,
+    /// When.
+    pub at_s: i64,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The HTTP status of the last answer.
+    pub status: Option<u16>,
+    /// How long it took.
+    pub took_ms: u32,
+    /// It was made to confirm a change.
+    pub is_verification: bool,
+    /// Others could be reached meanwhile, so a silence is theirs.
+    pub witness_good: bool,
+    /// The document it gave.
+    pub served: Served,
+    /// What the document calls its own version.
+    pub declared_version: Option<String>,
+    /// Validators that came with a 200; kept as they are on a 304.
+    pub validators: Option<Validators>,
+    /// What the rules said; `None`: nothing could be judged.
+    pub judged: Option<Judged>,
+    /// Rules as they are now that fire on the document as it was at the last evaluation, where somebody judged that;
+    /// it tells a change of rules from a change of theirs.
+    pub fires_on_old: Option<Vec<String>>,
+    /// The recorded conversation as JSON.
+    pub session: Option<Vec<u8>>,
+    /// When the surface is due next; `None` takes it off the schedule.
+    pub next_due_s: Option<i64>,
+}
+
+/// The document an observation gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Served {
+    /// None.
+    Nothing,
+    /// The one it gave last (304, or the same bytes).
+    Unchanged,
+    /// One that is already kept, such as an entry of a registry's list.
+    Kept(DocumentId),
+    /// These bytes.
+    Body(Body),
+}
+
+/// What a batch changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Observations.
+    pub observations: usize,
+    /// Findings that opened, first looks included.
+    pub opened: i64,
+    /// Of these: regressions.
+    pub regressed: i64,
+    /// Findings that are over.
+    pub resolved: i64,
+    /// Surfaces that serve another document.
+    pub documents_changed: usize,
+}
+
+/// A surface before an observation.
+#[derive(Debug, Clone)]
+struct Before {
+    kind: SurfaceKind,
+    document: Option<i64>,
+    eval: Option<i64>,
+    judged: Bits,
+    profile: Option<String>,
+    known: Option<Known>,
+    headline: Headline,
+    headline_since_s: Option<i64>,
+    reach: Reach,
+    reach_probes: i64,
+    counts: Counts,
+    evaluations: i64,
+    first_evaluated_s: Option<i64>,
+    last_evaluated_s: Option<i64>,
+    last_ok_s: Option<i64>,
+    last_attempt_s: Option<i64>,
+    validators: Validators,
+    retired: bool,
+    /// Ruleset, document and semantic hash of the last judgement.
+    evaluated: Option<(i64, Option<i64>, Option<Vec<u8>>)>,
+}
+
+/// The same after it, as far as it moved.
+struct After {
+    document: Option<i64>,
+    document_changed: bool,
+    eval: Option<i64>,
+    judged: Bits,
+    profile: Option<String>,
+    known: Option<Known>,
+    headline: Headline,
+    counts: Counts,
+    evaluations: i64,
+    first_evaluated_s: Option<i64>,
+    last_evaluated_s: Option<i64>,
+    /// The findings moved, so a recorded conversation proves something.
+    findings_moved: bool,
+}
+
+/// What a batch gathers to write once at its end.
+#[derive(Default)]
+struct Batch {
+    trends: Trends,
+    crawls: BTreeMap<i64, CrawlCounts>,
+    recorded: Recorded,
+}
+
+impl Store {
+    /// Records a batch of observations, at most about [`BATCH`] of them, in one transaction: all or none.
+    ///
+    /// # Errors
+    /// When a surface or rule is unknown, or the database fails.
+    pub async fn record(&self, observations: &[Observation]) -> Result<Recorded> {
+        let Some(now_s) = observations.iter().map(|observation| observation.at_s).max() else {
+            return Ok(Recorded::default());
+        };
+        let catalogue = self.catalogue_for(observations).await?;
+        let mut w = self.pools.write().await?;
+        let mut batch = Batch::default();
+        for observation in observations {
+            observe(&mut w, &mut batch, &catalogue, observation).await?;
+        }
+        for (crawl, counts) in &batch.crawls {
+            sources::add_counts(&mut w, *crawl, counts).await?;
+        }
+        batch.trends.write(&mut w, now_s).await?;
+        w.commit().await?;
+        Ok(batch.recorded)
+    }
+
+    /// Remembers what the rules say of a document that no surface serves now, such as an older version in a registry or
+    /// the document before the present one.
+    ///
+    /// # Errors
+    /// When a rule is unknown, or the database fails.
+    pub async fn remember(&self, document: DocumentId, judged: &Judged, now_s: i64) -> Result<EvalId> {
+        let mut catalogue = self.catalogue();
+        if catalogue.ruleset(judged.ruleset.0).is_none() {
+            catalogue = self.read_catalogue().await?;
+        }
+        let mut w = self.pools.write().await?;
+        let kept = judged::keep(&mut w, &catalogue, Some(document.0), None, judged, now_s).await?;
+        w.commit().await?;
+        Ok(EvalId(kept.eval))
+    }
+
+    /// Kept documents of listings that these rules have not judged yet, from one number on, in the order of their numbers.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn unjudged_listings(&self, ruleset: RulesetId, from: DocumentId, limit: u32) -> Result<Vec<DocumentId>> {
+        let rows = sqlx::query(
+            "SELECT document.id
+             FROM document
+             WHERE document.id >= $2
+               AND EXISTS (SELECT 1 FROM listing WHERE listing.document_id = document.id)
+               AND NOT EXISTS (SELECT 1 FROM eval WHERE eval.document_id = document.id AND eval.ruleset_id = $1)
+             ORDER BY document.id
+             LIMIT $3",
+        )
+        .bind(ruleset.0)
+        .bind(from.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(|row| Ok(DocumentId(row.try_get(0)?))).collect()
+    }
+
+    /// The catalogue, read again if another process has judged with rules this one has not seen.
+    async fn catalogue_for(&self, observations: &[Observation]) -> Result<Arc<Catalogue>> {
+        let catalogue = self.catalogue();
+        let knows = |judged: &Judged| catalogue.ruleset(judged.ruleset.0).is_some();
+        if observations.iter().filter_map(|observation| observation.judged.as_ref()).all(knows) {
+            Ok(catalogue)
+        } else {
+            self.read_catalogue().await
+        }
+    }
+}
+
+async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen: &Observation) -> Result<()> {
+    let before = load(w, seen.surface).await?;
+    if before.retired {
+        // It left its sources while the request was under way.
+        return Ok(());
+    }
+    // A clock that was set back must not make spans that end before they begin.
+    let at_s = seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s));
+    let targets = targets::showing(w, seen.surface.0).await?;
+    let first_target = targets.first().map(|target| target.id);
+    let (reach, news) = reach::step(&before.reach, seen.outcome, at_s, seen.witness_good);
+    let reach_probes = keep_reach(w, seen, &before, &reach, at_s).await?;
+    tell_reach(w, seen, first_target, news, at_s).await?;
+    let (document, document_changed) = keep_document(w, seen, &before, first_target, at_s).await?;
+    let mut after = match &seen.judged {
+        Some(judged) => judge(w, batch, catalogue, seen, &before, judged, document, &targets, at_s).await?,
+        None => After::unjudged(&before, document),
+    };
+    after.document_changed = document_changed;
+    if reach::just_gone(&reach, before.last_attempt_s, at_s) {
+        gone(w, batch, seen, first_target, &mut after, at_s).await?;
+    }
+    keep_session(w, seen, &after, at_s).await?;
+    keep_probe(w, seen, &after, at_s).await?;
+    write_surface(w, seen, &before, &after, &reach, reach_probes, at_s).await?;
+    let face = face(seen, &before, &after, &reach, at_s);
+    for target in &targets {
+        fold_target(w, batch, target, &face, after.document_changed, at_s).await?;
+    }
+    sqlx::query("DELETE FROM lease WHERE kind = 'surface' AND subject_id = $1")
+        .bind(seen.surface.0)
+        .execute(w.on())
+        .await?;
+    count_observation(batch, seen, &after);
+    Ok(())
+}
+
+impl After {
+    /// Nothing was judged, so nothing of the judgement moves.
+    fn unjudged(before: &Before, document: Option<i64>) -> After {
+        After {
+            document,
+            document_changed: false,
+            eval: before.eval,
+            judged: before.judged.clone(),
+            profile: before.profile.clone(),
+            known: before.known,
+            headline: before.headline,
+            counts: before.counts,
+            evaluations: before.evaluations,
+            first_evaluated_s: before.first_evaluated_s,
+            last_evaluated_s: before.last_evaluated_s,
+            findings_moved: false,
+        }
+    }
+}
+
+async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
+    let row = sqlx::query(
+        "SELECT surface.kind, surface.document_id, surface.eval_id, surface.judged, surface.profile, surface.known,
+                surface.headline, surface.headline_since_s, surface.reach, surface.reach_reason,
+                surface.reach_since_s, surface.reach_probes, surface.streak, surface.streak_outcome,
+                surface.streak_since_s, surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info,
+                surface.n_security, surface.evaluations, surface.first_evaluated_s, surface.last_evaluated_s,
+                surface.last_ok_s, surface.last_attempt_s, surface.etag, surface.last_modified, surface.retired_s,
+                eval.ruleset_id, eval.document_id, document.semantic_hash
+         FROM surface
+         LEFT JOIN eval ON eval.id = surface.eval_id
+         LEFT JOIN document ON document.id = eval.document_id
+         WHERE surface.id = $1",
+    )
+    .bind(surface.0)
+    .fetch_optional(w.on())
+    .await?;
+    let row = row.ok_or_else(|| Error::Missing { what: "surface", id: surface.to_string() })?;
+    let ruleset: Option<i64> = row.try_get(28)?;
+    let evaluated = match ruleset {
+        Some(ruleset) => Some((ruleset, row.try_get(29)?, row.try_get(30)?)),
+        None => None,
+    };
+    Ok(Before {
+        kind: word("surface", row.try_get(0)?)?,
+        document: row.try_get(1)?,
+        eval: row.try_get(2)?,
+        judged: Bits::from_bytes(&row.try_get::<Option<Vec<u8>>, _>(3)?.unwrap_or_default()),
+        profile: row.try_get(4)?,
+        known: word_or_none("surface", row.try_get(5)?)?,
+        headline: word("surface", row.try_get(6)?)?,
+        headline_since_s: row.try_get(7)?,
+        reach: Reach {
+            state: word("surface", row.try_get(8)?)?,
+            reason: row.try_get(9)?,
+            since_s: row.try_get(10)?,
+            streak: row.try_get(12)?,
+            streak_of: word_or_none("surface", row.try_get(13)?)?,
+            streak_since_s: row.try_get(14)?,
+        },
+        reach_probes: row.try_get(11)?,
+        counts: Counts {
+            blocking: row.try_get(15)?,
+            error: row.try_get(16)?,
+            warn: row.try_get(17)?,
+            info: row.try_get(18)?,
+            security: row.try_get(19)?,
+        },
+        evaluations: row.try_get(20)?,
+        first_evaluated_s: row.try_get(21)?,
+        last_evaluated_s: row.try_get(22)?,
+        last_ok_s: row.try_get(23)?,
+        last_attempt_s: row.try_get(24)?,
+        validators: Validators { etag: row.try_get(25)?, last_modified: row.try_get(26)? },
+        retired: row.try_get::<Option<i64>, _>(27)?.is_some(),
+        evaluated,
+    })
+}
+
+/// Closes and opens the span of reach when the state moved. Gives the observations in the present span.
+async fn keep_reach(w: &mut Writing, seen: &Observation, before: &Before, reach: &Reach, at_s: i64) -> Result<i64> {
+    if reach.state == before.reach.state {
+        return Ok(before.reach_probes + 1);
+    }
+    sqlx::query("UPDATE reach_span SET to_s = $2, probes = $3 WHERE surface_id = $1 AND to_s IS NULL")
+        .bind(seen.surface.0)
+        .bind(at_s)
+        .bind(before.reach_probes)
+        .execute(w.on())
+        .await?;
+    sqlx::query(
+        "INSERT INTO reach_span (surface_id, from_s, state, reason) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (surface_id, from_s) DO UPDATE SET
+             to_s = NULL, state = excluded.state, reason = excluded.reason",
+    )
+    .bind(seen.surface.0)
+    .bind(at_s)
+    .bind(reach.state.as_str())
+    .bind(reach.reason.as_deref())
+    .execute(w.on())
+    .await?;
+    Ok(1)
+}
+
+async fn tell_reach(
+    w: &mut Writing,
+    seen: &Observation,
+    target: Option<i64>,
+    news: Option<ReachNews>,
+    at_s: i64,
+) -> Result<()> {
+    let (kind, since_s, note) = match news {
+        None => return Ok(()),
+        Some(ReachNews::Down(since_s)) => (EventKind::TargetDown, since_s, reach::reason(seen.outcome)),
+        Some(ReachNews::Recovered(since_s)) => (EventKind::TargetRecovered, since_s, None),
+    };
+    let surface = Some(seen.surface.0);
+    let news = News { target, surface, subject: surface, a: Some(since_s), note, ..News::of(kind) };
+    events::append(w, at_s, &news).await
+}
+
+/// Keeps the document and the span in which it is served. Gives the document the surface serves now, and whether it is
+/// another than before.
+async fn keep_document(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    target: Option<i64>,
+    at_s: i64,
+) -> Result<(Option<i64>, bool)> {
+    let document = match &seen.served {
+        Served::Nothing | Served::Unchanged => return Ok((before.document, false)),
+        Served::Kept(document) => document.0,
+        Served::Body(body) => documents::keep(w, before.kind, body, at_s).await?,
+    };
+    if before.document == Some(document) {
+        return Ok((Some(document), false));
+    }
+    sqlx::query("UPDATE doc_span SET to_s = $2 WHERE surface_id = $1 AND to_s IS NULL")
+        .bind(seen.surface.0)
+        .bind(at_s)
+        .execute(w.on())
+        .await?;
+    let validators = seen.validators.clone().unwrap_or_default();
+    sqlx::query(
+        "INSERT INTO doc_span (surface_id, from_s, document_id, declared_version, etag, last_modified)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (surface_id, from_s) DO UPDATE SET
+             to_s = NULL, document_id = excluded.document_id, declared_version = excluded.declared_version,
+             etag = excluded.etag, last_modified = excluded.last_modified",
+    )
+    .bind(seen.surface.0)
+    .bind(at_s)
+    .bind(document)
+    .bind(seen.declared_version.as_deref().map(|text| shortened(text, 200)))
+    .bind(validators.etag)
+    .bind(validators.last_modified)
+    .execute(w.on())
+    .await?;
+    if before.document.is_some() {
+        let news = News {
+            target,
+            surface: Some(seen.surface.0),
+            subject: Some(seen.surface.0),
+            a: before.document,
+            b: Some(document),
+            ..News::of(EventKind::DocumentChanged)
+        };
+        events::append(w, at_s, &news).await?;
+    }
+    Ok((Some(document), before.document.is_some()))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one observation, each loaded once")]
+async fn judge(
+    w: &mut Writing,
+    batch: &mut Batch,
+    catalogue: &Catalogue,
+    seen: &Observation,
+    before: &Before,
+    judged: &Judged,
+    document: Option<i64>,
+    targets: &[TargetRow],
+    at_s: i64,
+) -> Result<After> {
+    let is_of_document = !matches!(seen.served, Served::Nothing);
+    let judged_document = document.filter(|_| is_of_document);
+    let kept = judged::keep(w, catalogue, judged_document, before.eval, judged, at_s).await?;
+    let evaluations = before.evaluations + 1;
+    let ruleset = |id: i64| catalogue.ruleset(id).ok_or_else(|| Error::corrupt("ruleset", id));
+    let rules_before = match &before.evaluated {
+        Some((id, ..)) if *id != judged.ruleset.0 => Some(ruleset(*id)?),
+        _ => None,
+    };
+    let document_moved = document_moved(w, before, judged_document).await?;
+    let fired_on_old = match &rules_before {
+        Some(_) if document_moved => fired_on_old(w, catalogue, seen, before, judged).await?,
+        _ => None,
+    };
+    let occasion = Occasion {
+        surface: seen.surface.0,
+        target: targets.first().map(|target| target.id),
+        at_s,
+        is_first_look: before.first_evaluated_s.is_none(),
+        is_whole: judged.is_whole(),
+        document: judged_document,
+        document_moved,
+        rules_before,
+        rules_now: ruleset(judged.ruleset.0)?,
+        fired_on_old,
+        judged_before: &before.judged,
+        evaluated_s: before.first_evaluated_s.zip(before.last_evaluated_s),
+        evaluations,
+    };
+    let outcome = findings::step_all(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
+    if before.eval != Some(kept.eval) || judged_document.is_none() {
+        findings::step_facts(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
+    }
+    batch.recorded.opened += outcome.opened;
+    batch.recorded.resolved += outcome.resolved;
+    batch.recorded.regressed += outcome.regressed;
+    count_findings(batch, seen, targets.first(), &outcome);
+    let is_told = judged.is_whole();
+    Ok(After {
+        document,
+        document_changed: false,
+        eval: Some(kept.eval),
+        judged: judged_rules(&mut batch.trends, &before.judged, &kept, judged.is_whole(), &occasion),
+        profile: if is_told { judged.profile.clone() } else { judged.profile.clone().or(before.profile.clone()) },
+        known: judged.known.or(before.known),
+        headline: headline(before, judged.headline, outcome.counts),
+        counts: outcome.counts,
+        evaluations,
+        first_evaluated_s: before.first_evaluated_s.or(is_told.then_some(at_s)),
+        last_evaluated_s: Some(at_s),
+        findings_moved: outcome.opened + outcome.resolved > 0,
+    })
+}
+
+/// Whether this document says something else than the one judged last; spacing and order of members say nothing.
+async fn document_moved(w: &mut Writing, before: &Before, document: Option<i64>) -> Result<bool> {
+    let Some((_, old, old_hash)) = &before.evaluated else { return Ok(document.is_some()) };
+    let Some(document) = document.filter(|document| Some(*document) != *old) else {
+        return Ok(old.is_some() && document.is_none());
+    };
+    let hash: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT semantic_hash FROM document WHERE id = $1").bind(document).fetch_one(w.on()).await?;
+    Ok(hash.is_none() || hash != *old_hash)
+}
+
+/// What the present rules say of the document as it was: as the observation tells, or as remembered.
+async fn fired_on_old(
+    w: &mut Writing,
+    catalogue: &Catalogue,
+    seen: &Observation,
+    before: &Before,
+    judged: &Judged,
+) -> Result<Option<Vec<i64>>> {
+    if let Some(slugs) = &seen.fires_on_old {
+        return Ok(Some(slugs.iter().filter_map(|slug| catalogue.named(slug)).map(|rule| rule.id).collect()));
+    }
+    let Some((_, Some(old), _)) = &before.evaluated else { return Ok(None) };
+    let fired: Option<String> = sqlx::query_scalar(
+        "SELECT fired FROM eval WHERE document_id = $1 AND ruleset_id = $2 ORDER BY id DESC LIMIT 1",
+    )
+    .bind(*old)
+    .bind(judged.ruleset.0)
+    .fetch_optional(w.on())
+    .await?;
+    let Some(fired) = fired else { return Ok(None) };
+    let pairs: Vec<(i64, i64)> = serde_json::from_str(&fired).map_err(|error| Error::corrupt("judgement", error))?;
+    Ok(Some(pairs.into_iter().map(|(rule, _)| rule).collect()))
+}
+
+/// The rules that were judged when they were last looked at, after this look.
+fn judged_rules(trends: &mut Trends, before: &Bits, kept: &Kept, is_whole: bool, occasion: &Occasion<'_>) -> Bits {
+    let mut after = if is_whole { Bits::default() } else { before.clone() };
+    if is_whole {
+        let stays = |rule: &i64| kept.unjudged.contains(rule);
+        before.iter().filter(stays).for_each(|rule| after.set(rule, true));
+    }
+    let looked_at = kept.passed.iter().copied().chain(kept.fired.iter().map(|fired| fired.rule.id));
+    looked_at.for_each(|rule| after.set(rule, true));
+    let withdrawn: Vec<i64> = after.iter().filter(|rule| !occasion.rules_now.contains_key(rule)).collect();
+    withdrawn.into_iter().for_each(|rule| after.set(rule, false));
+    for rule in before.iter().filter(|rule| !after.has(*rule)) {
+        trends.rule(rule).evaluated -= 1;
+    }
+    for rule in after.iter().filter(|rule| !before.has(*rule)) {
+        trends.rule(rule).evaluated += 1;
+    }
+    after
+}
+
+/// The word after a judgement: what is open decides, stale findings included; what could not be judged keeps its word.
+fn headline(before: &Before, judged: Headline, counts: Counts) -> Headline {
+    match judged {
+        Headline::NotDetected => Headline::NotDetected,
+        Headline::NotEvaluated => before.headline,
+        Headline::Sound | Headline::Deviates | Headline::Blocked => {
+            if counts.blocking > 0 {
+                Headline::Blocked
+            } else if counts.error > 0 {
+                Headline::Deviates
+            } else {
+                Headline::Sound
+            }
+        }
+    }
+}
+
+/// The document has been absent for three days: its findings end without the credit of a fix.
+async fn gone(
+    w: &mut Writing,
+    batch: &mut Batch,
+    seen: &Observation,
+    target: Option<i64>,
+    after: &mut After,
+    at_s: i64,
+) -> Result<()> {
+    let surface = seen.surface.0;
+    let ended = findings::end_all(w, &mut batch.trends, surface, target, Signal::DocumentGone, at_s).await?;
+    batch.recorded.resolved += ended;
+    after.counts = Counts::default();
+    after.headline = Headline::NotEvaluated;
+    let news = News { target, surface: Some(surface), subject: Some(surface), ..News::of(EventKind::TargetGone) };
+    events::append(w, at_s, &news).await
+}
+
+/// Keeps the newest conversation of a surface, and for good those in which findings moved.
+async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: i64) -> Result<()> {
+    let Some(session) = &seen.session else { return Ok(()) };
+    sqlx::query("DELETE FROM probe_session WHERE surface_id = $1 AND is_latest = 1")
+        .bind(seen.surface.0)
+        .execute(w.on())
+        .await?;
+    let id = w.next_id(Table::ProbeSession).await?;
+    sqlx::query(
+        "INSERT INTO probe_session (id, surface_id, at_s, outcome, reason, is_latest, eval_id, raw_len, body)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(id)
+    .bind(seen.surface.0)
+    .bind(at_s)
+    .bind(OutcomeClass::from(seen.outcome).as_str())
+    .bind(reach::reason(seen.outcome))
+    .bind(i64::from(!after.findings_moved))
+    .bind(after.eval)
+    .bind(count(session.len()))
+    .bind(pack(&session[..session.len().min(LONGEST_SESSION)])?)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+/// Adds the probe to its day and sums the day up in its month.
+async fn keep_probe(w: &mut Writing, seen: &Observation, after: &After, at_s: i64) -> Result<()> {
+    let day = at_s / DAY_S;
+    let packed: Option<Vec<u8>> = sqlx::query_scalar("SELECT probes FROM probe_day WHERE surface_id = $1 AND day = $2")
+        .bind(seen.surface.0)
+        .bind(day)
+        .fetch_optional(w.on())
+        .await?;
+    let mut packed = packed.unwrap_or_default();
+    let probe = Probe {
+        minute: u16::try_from(at_s % DAY_S / 60).unwrap_or(0),
+        outcome: seen.outcome.into(),
+        status: seen.status.unwrap_or(0),
+        took_ms: u16::try_from(seen.took_ms).unwrap_or(u16::MAX),
+        verification: seen.is_verification,
+        document_changed: after.document_changed,
+        in_maintenance: false,
+        judged: seen.judged.is_some(),
+    };
+    packed.extend(probe.pack());
+    let headline = (after.first_evaluated_s.is_some() || seen.judged.is_some()).then_some(after.headline);
+    keep_day(w, seen.surface.0, day, &packed, headline).await?;
+    sqlx::query(
+        "INSERT INTO probe_day (surface_id, day, probes) VALUES ($1, $2, $3)
+         ON CONFLICT (surface_id, day) DO UPDATE SET probes = excluded.probes",
+    )
+    .bind(seen.surface.0)
+    .bind(day)
+    .bind(packed)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+async fn keep_day(w: &mut Writing, surface: i64, day: i64, packed: &[u8], headline: Option<Headline>) -> Result<()> {
+    let (month, day_of_month) = probes::month_of(day);
+    let days: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT days FROM surface_month WHERE surface_id = $1 AND month = $2")
+            .bind(surface)
+            .bind(month)
+            .fetch_optional(w.on())
+            .await?;
+    let mut days = days.unwrap_or_default();
+    let earlier = probes::days(&days).nth(day_of_month).flatten().and_then(|day| day.headline);
+    let Some(summed) = probes::Day::of(probes::probes(packed), earlier.max(headline)) else { return Ok(()) };
+    probes::put_day(&mut days, day_of_month, &summed);
+    sqlx::query(
+        "INSERT INTO surface_month (surface_id, month, days) VALUES ($1, $2, $3)
+         ON CONFLICT (surface_id, month) DO UPDATE SET days = excluded.days",
+    )
+    .bind(surface)
+    .bind(month)
+    .bind(days)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+async fn write_surface(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    after: &After,
+    reach: &Reach,
+    reach_probes: i64,
+    at_s: i64,
+) -> Result<()> {
+    let is_new_word = after.headline != before.headline || before.headline_since_s.is_none() && seen.judged.is_some();
+    let headline_since_s = if is_new_word { Some(at_s) } else { before.headline_since_s };
+    let validators = seen.validators.as_ref().unwrap_or(&before.validators);
+    sqlx::query(
+        "UPDATE surface
+         SET document_id = $2, eval_id = $3, judged = $4, profile = $5, known = $6, headline = $7,
+             headline_since_s = $8, reach = $9, reach_reason = $10, reach_since_s = $11, reach_probes = $12,
+             streak = $13, streak_outcome = $14, streak_since_s = $15,
+             n_blocking = $16, n_error = $17, n_warn = $18, n_info = $19, n_security = $20,
+             evaluations = $21, first_evaluated_s = $22, last_evaluated_s = $23, last_ok_s = $24,
+             last_attempt_s = $25, last_status = $26, last_took_ms = $27, etag = $28, last_modified = $29,
+             next_due_s = $30
+         WHERE id = $1",
+    )
+    .bind(seen.surface.0)
+    .bind(after.document)
+    .bind(after.eval)
+    .bind(after.judged.clone().into_bytes())
+    .bind(after.profile.as_deref())
+    .bind(after.known.map(Known::as_str))
+    .bind(after.headline.as_str())
+    .bind(headline_since_s)
+    .bind(reach.state.as_str())
+    .bind(reach.reason.as_deref())
+    .bind(reach.since_s)
+    .bind(reach_probes)
+    .bind(reach.streak)
+    .bind(reach.streak_of.map(OutcomeClass::as_str))
+    .bind(reach.streak_since_s)
+    .bind(after.counts.blocking)
+    .bind(after.counts.error)
+    .bind(after.counts.warn)
+    .bind(after.counts.info)
+    .bind(after.counts.security)
+    .bind(after.evaluations)
+    .bind(after.first_evaluated_s)
+    .bind(after.last_evaluated_s)
+    .bind(last_ok(seen, before, at_s))
+    .bind(last_attempt(seen, before, at_s))
+    .bind(seen.status.map(i64::from))
+    .bind(i64::from(seen.took_ms))
+    .bind(validators.etag.as_deref())
+    .bind(validators.last_modified.as_deref())
+    .bind(seen.next_due_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+fn last_ok(seen: &Observation, before: &Before, at_s: i64) -> Option<i64> {
+    if seen.outcome.is_up() { Some(at_s) } else { before.last_ok_s }
+}
+
+/// What was skipped was not attempted.
+fn last_attempt(seen: &Observation, before: &Before, at_s: i64) -> Option<i64> {
+    if matches!(seen.outcome, Outcome::Skipped(_)) { before.last_attempt_s } else { Some(at_s) }
+}
+
+fn face(seen: &Observation, before: &Before, after: &After, reach: &Reach, at_s: i64) -> Face {
+    Face {
+        is_main: true,
+        headline: after.headline,
+        reach: reach.state,
+        reach_since_s: reach.since_s,
+        profile: after.profile.clone(),
+        known: after.known,
+        counts: after.counts,
+        last_ok_s: last_ok(seen, before, at_s),
+        last_attempt_s: last_attempt(seen, before, at_s),
+        next_due_s: seen.next_due_s,
+    }
+}
+
+/// Brings the row of a target up to date; most have one surface, and this is it.
+async fn fold_target(
+    w: &mut Writing,
+    batch: &mut Batch,
+    target: &TargetRow,
+    face: &Face,
+    document_changed: bool,
+    at_s: i64,
+) -> Result<()> {
+    let folded = if target.n_surfaces == 1 {
+        let is_main = target.role == Role::Main;
+        targets::fold(&[Face { is_main, ..face.clone() }])
+    } else {
+        targets::fold(&targets::faces(w, target.id).await?)
+    };
+    targets::write_folded(w, &mut batch.trends, target, &folded, document_changed, at_s).await
+}
+
+fn count_observation(batch: &mut Batch, seen: &Observation, after: &After) {
+    batch.recorded.observations += 1;
+    batch.recorded.documents_changed += usize::from(after.document_changed);
+    let Some(crawl) = seen.crawl else { return };
+    let counts = batch.crawls.entry(crawl.0).or_default();
+    counts.done += 1;
+    counts.judged += i64::from(seen.judged.is_some());
+    match OutcomeClass::from(seen.outcome) {
+        OutcomeClass::Ok => counts.ok += 1,
+        OutcomeClass::Gated => counts.gated += 1,
+        OutcomeClass::Absent => counts.absent += 1,
+        OutcomeClass::Unreachable => counts.unreachable += 1,
+        OutcomeClass::Throttled => counts.throttled += 1,
+        OutcomeClass::Skipped => counts.skipped += 1,
+        OutcomeClass::CrawlerFault => counts.faults += 1,
+    }
+}
+
+/// Findings are counted for the kind of the first target that shows the surface, once however many do.
+fn count_findings(batch: &mut Batch, seen: &Observation, target: Option<&TargetRow>, outcome: &findings::Outcome) {
+    if let Some(target) = target {
+        batch.trends.count(target.kind, |cohort| {
+            cohort.opened += outcome.opened - outcome.baseline;
+            cohort.resolved += outcome.resolved;
+            cohort.regressed += outcome.regressed;
+        });
+    }
+    let Some(crawl) = seen.crawl else { return };
+    let counts = batch.crawls.entry(crawl.0).or_default();
+    counts.opened += outcome.opened;
+    counts.resolved += outcome.resolved;
+    counts.regressed += outcome.regressed;
+}

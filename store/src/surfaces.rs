@@ -1,0 +1,313 @@
+//! Surfaces: what is due, who works on it, and what the crawler has to know before it asks again.
+
+use sqlx::Row;
+
+use crate::Store;
+use crate::error::{Error, Result};
+use crate::ids::{DocumentId, ListingId, SurfaceId, TargetId};
+use crate::reach::{OutcomeClass, Reach};
+use crate::rows::{word, word_or_none};
+use crate::words::{Headline, Known, ReachState, SurfaceKind};
+
+/// A surface that somebody should look at now, leased to the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueSurface {
+    /// Its number.
+    pub id: SurfaceId,
+    /// What it is.
+    pub kind: SurfaceKind,
+    /// Where it is fetched.
+    pub url: String,
+    /// Where its document comes from.
+    pub from: Feed,
+    /// What it served last.
+    pub document: Option<DocumentId>,
+    /// Validators of the last 200.
+    pub validators: Validators,
+    /// A target that shows it, for settings that belong to targets.
+    pub target: Option<TargetId>,
+    /// Seconds between checks, where its target says so.
+    pub interval_s: Option<i64>,
+    /// When it was due.
+    pub due_s: i64,
+}
+
+/// Where the document of a surface comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    /// It is fetched by itself.
+    Fetched,
+    /// It is an entry of a registry's list and is already kept.
+    Listed(DocumentId),
+}
+
+/// What a conditional request sends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// `ETag` of the last 200.
+    pub etag: Option<String>,
+    /// `Last-Modified` of the last 200.
+    pub last_modified: Option<String>,
+}
+
+/// A surface as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surface {
+    /// Its number.
+    pub id: SurfaceId,
+    /// What it is.
+    pub kind: SurfaceKind,
+    /// Where it is fetched.
+    pub url: String,
+    /// The listing whose document this is.
+    pub listing: Option<ListingId>,
+    /// No target names it any more.
+    pub retired_s: Option<i64>,
+    /// What it served last.
+    pub document: Option<DocumentId>,
+    /// The revision it was judged as.
+    pub profile: Option<String>,
+    /// How that is known.
+    pub known: Option<Known>,
+    /// The one word.
+    pub headline: Headline,
+    /// How it can be reached.
+    pub reach: Reach,
+    /// Open findings that break clients.
+    pub n_blocking: i64,
+    /// Open errors.
+    pub n_error: i64,
+    /// Open warnings.
+    pub n_warn: i64,
+    /// Open hints.
+    pub n_info: i64,
+    /// Open findings tagged security.
+    pub n_security: i64,
+    /// Last answer.
+    pub last_ok_s: Option<i64>,
+    /// Last attempt.
+    pub last_attempt_s: Option<i64>,
+    /// Last judgement.
+    pub last_evaluated_s: Option<i64>,
+    /// When it is due.
+    pub next_due_s: Option<i64>,
+}
+
+impl Store {
+    /// Takes up to `limit` surfaces that are due and leases them to `holder` until `until_s`. Those leased to others who
+    /// are still at work are left alone.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn due_surfaces(&self, now_s: i64, limit: u32, holder: &str, until_s: i64) -> Result<Vec<DueSurface>> {
+        let mut w = self.pools.write().await?;
+        let taken = sqlx::query(
+            "INSERT INTO lease (kind, subject_id, holder, taken_s, until_s)
+             SELECT 'surface', surface.id, $3, $1, $4
+             FROM surface
+             WHERE surface.next_due_s <= $1
+               AND NOT EXISTS (
+                   SELECT 1 FROM lease
+                   WHERE lease.kind = 'surface' AND lease.subject_id = surface.id AND lease.until_s > $1
+               )
+             ORDER BY surface.next_due_s, surface.id
+             LIMIT $2
+             ON CONFLICT (kind, subject_id) DO UPDATE SET
+                 holder = excluded.holder, taken_s = excluded.taken_s, until_s = excluded.until_s
+             WHERE lease.until_s <= excluded.taken_s
+             RETURNING subject_id",
+        )
+        .bind(now_s)
+        .bind(i64::from(limit))
+        .bind(holder)
+        .bind(until_s)
+        .fetch_all(w.on())
+        .await?;
+        let mut due = Vec::with_capacity(taken.len());
+        for row in taken {
+            let row = sqlx::query(
+                "SELECT surface.id, surface.kind, surface.url, surface.document_id, surface.etag,
+                        surface.last_modified, surface.interval_s, surface.next_due_s, listing.document_id,
+                        (SELECT MIN(target_surface.target_id) FROM target_surface
+                         WHERE target_surface.surface_id = surface.id AND target_surface.removed_s IS NULL)
+                 FROM surface
+                 LEFT JOIN listing ON listing.id = surface.listing_id
+                 WHERE surface.id = $1",
+            )
+            .bind(row.try_get::<i64, _>(0)?)
+            .fetch_one(w.on())
+            .await?;
+            due.push(due_surface(&row)?);
+        }
+        w.commit().await?;
+        due.sort_by_key(|surface| (surface.due_s, surface.id));
+        Ok(due)
+    }
+
+    /// Gives surfaces back unlooked at; they are due again at once.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn release(&self, surfaces: &[SurfaceId], holder: &str) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        for surface in surfaces {
+            sqlx::query("DELETE FROM lease WHERE kind = 'surface' AND subject_id = $1 AND holder = $2")
+                .bind(surface.0)
+                .bind(holder)
+                .execute(w.on())
+                .await?;
+        }
+        w.commit().await
+    }
+
+    /// Says when a surface is due next; `None` takes it off the schedule.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn set_due(&self, surface: SurfaceId, next_due_s: Option<i64>) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("UPDATE surface SET next_due_s = $2 WHERE id = $1")
+            .bind(surface.0)
+            .bind(next_due_s)
+            .execute(w.on())
+            .await?;
+        w.commit().await
+    }
+
+    /// How many surfaces are due, leased ones included.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn count_due(&self, now_s: i64) -> Result<i64> {
+        let n = sqlx::query_scalar("SELECT COUNT(*) FROM surface WHERE next_due_s <= $1")
+            .bind(now_s)
+            .fetch_one(&self.pools.reader)
+            .await?;
+        Ok(n)
+    }
+
+    /// When the next surface is due; `None`: none is scheduled.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn next_due(&self) -> Result<Option<i64>> {
+        let at = sqlx::query_scalar("SELECT MIN(next_due_s) FROM surface WHERE next_due_s IS NOT NULL")
+            .fetch_one(&self.pools.reader)
+            .await?;
+        Ok(at)
+    }
+
+    /// Makes every surface due whose last judgement was made by other rules than these, so that a new ruleset reaches
+    /// all. Only those whose document is at hand (entries of a registry) unless `fetched_too`. Gives their number.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rejudge_under(&self, ruleset: crate::ids::RulesetId, fetched_too: bool, now_s: i64) -> Result<u64> {
+        let mut w = self.pools.write().await?;
+        let done = sqlx::query(
+            "UPDATE surface SET next_due_s = $2
+             WHERE retired_s IS NULL
+               AND (next_due_s IS NULL OR next_due_s > $2)
+               AND (listing_id IS NOT NULL OR $3 = 1)
+               AND eval_id IN (SELECT id FROM eval WHERE ruleset_id <> $1)",
+        )
+        .bind(ruleset.0)
+        .bind(now_s)
+        .bind(i64::from(fetched_too))
+        .execute(w.on())
+        .await?;
+        w.commit().await?;
+        Ok(done.rows_affected())
+    }
+
+    /// One surface.
+    ///
+    /// # Errors
+    /// When there is none, or the database fails.
+    pub async fn surface(&self, id: SurfaceId) -> Result<Surface> {
+        let row = sqlx::query(
+            "SELECT id, kind, url, listing_id, retired_s, document_id, profile, known, headline,
+                    reach, reach_reason, reach_since_s, streak, streak_outcome, streak_since_s,
+                    n_blocking, n_error, n_warn, n_info, n_security,
+                    last_ok_s, last_attempt_s, last_evaluated_s, next_due_s
+             FROM surface
+             WHERE id = $1",
+        )
+        .bind(id.0)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        surface(&row.ok_or_else(|| Error::Missing { what: "surface", id: id.to_string() })?)
+    }
+
+    /// The surface of this kind at this address; `None`: nobody named it yet.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn surface_at(&self, kind: SurfaceKind, url: &str) -> Result<Option<SurfaceId>> {
+        let id: Option<i64> = sqlx::query_scalar("SELECT id FROM surface WHERE kind = $1 AND url = $2")
+            .bind(kind.as_str())
+            .bind(url)
+            .fetch_optional(&self.pools.reader)
+            .await?;
+        Ok(id.map(SurfaceId))
+    }
+
+    /// What a conditional request to this surface sends; empty where no 200 carried any.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn validators(&self, id: SurfaceId) -> Result<Validators> {
+        let row = sqlx::query("SELECT etag, last_modified FROM surface WHERE id = $1")
+            .bind(id.0)
+            .fetch_optional(&self.pools.reader)
+            .await?;
+        let Some(row) = row else { return Ok(Validators::default()) };
+        Ok(Validators { etag: row.try_get(0)?, last_modified: row.try_get(1)? })
+    }
+}
+
+fn due_surface(row: &sqlx::any::AnyRow) -> Result<DueSurface> {
+    let listed: Option<i64> = row.try_get(8)?;
+    Ok(DueSurface {
+        id: SurfaceId(row.try_get(0)?),
+        kind: word("surface", row.try_get(1)?)?,
+        url: row.try_get(2)?,
+        document: row.try_get::<Option<i64>, _>(3)?.map(DocumentId),
+        validators: Validators { etag: row.try_get(4)?, last_modified: row.try_get(5)? },
+        interval_s: row.try_get(6)?,
+        due_s: row.try_get(7)?,
+        from: listed.map_or(Feed::Fetched, |document| Feed::Listed(DocumentId(document))),
+        target: row.try_get::<Option<i64>, _>(9)?.map(TargetId),
+    })
+}
+
+fn surface(row: &sqlx::any::AnyRow) -> Result<Surface> {
+    Ok(Surface {
+        id: SurfaceId(row.try_get(0)?),
+        kind: word("surface", row.try_get(1)?)?,
+        url: row.try_get(2)?,
+        listing: row.try_get::<Option<i64>, _>(3)?.map(ListingId),
+        retired_s: row.try_get(4)?,
+        document: row.try_get::<Option<i64>, _>(5)?.map(DocumentId),
+        profile: row.try_get(6)?,
+        known: word_or_none("surface", row.try_get(7)?)?,
+        headline: word("surface", row.try_get(8)?)?,
+        reach: Reach {
+            state: word::<ReachState>("surface", row.try_get(9)?)?,
+            reason: row.try_get(10)?,
+            since_s: row.try_get(11)?,
+            streak: row.try_get(12)?,
+            streak_of: word_or_none::<OutcomeClass>("surface", row.try_get(13)?)?,
+            streak_since_s: row.try_get(14)?,
+        },
+        n_blocking: row.try_get(15)?,
+        n_error: row.try_get(16)?,
+        n_warn: row.try_get(17)?,
+        n_info: row.try_get(18)?,
+        n_security: row.try_get(19)?,
+        last_ok_s: row.try_get(20)?,
+        last_attempt_s: row.try_get(21)?,
+        last_evaluated_s: row.try_get(22)?,
+        next_due_s: row.try_get(23)?,
+    })
+}

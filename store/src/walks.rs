@@ -1,0 +1,787 @@
+//! Walking a registry: pages come in one by one, each in one transaction with the cursor that follows it.
+//!
+//! A name is a target; each version is a listing; the target's `server.json` surface is the current version's document.
+//! Storing the same page twice changes nothing the second time. Only complete full walks say that something is gone, and
+//! only two in a row; too much gone at once is held back and told instead.
+
+use std::collections::{BTreeSet, HashMap};
+
+use plumbline_rules::canonical::Hash;
+use sqlx::Row;
+
+use crate::Store;
+use crate::dialect::{Table, Writing};
+use crate::documents::{self, Body};
+use crate::error::{Error, Result};
+use crate::events::{self, News};
+use crate::ids::{CrawlId, SourceId, WalkId};
+use crate::rows::{shortened, word};
+use crate::sources::{self, CrawlCounts};
+use crate::targets::{self, OwnerName, Seen, Sighting, Tied};
+use crate::trends::Trends;
+use crate::versions::{self, Candidate};
+use crate::words::{CrawlState, EventKind, RetireReason, Role, SurfaceKind, TargetKind};
+
+/// A cursor older than this is not gone on with, in seconds.
+const CURSOR_LIVES: i64 = 3600;
+/// Complete full walks in a row without a listing before it is gone.
+const GONE_AFTER: i64 = 2;
+/// The share of a registry's listings, in percent, that may be gone at once without being held back.
+const MOST_GONE_PERCENT: i64 = 20;
+
+/// One entry of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The server's name, byte for byte.
+    pub name: String,
+    /// The version, any text.
+    pub version: String,
+    /// `active`, `deprecated`, `deleted`, or whatever was said.
+    pub status: Option<String>,
+    /// What was said about the status.
+    pub status_message: Option<String>,
+    /// The registry's stamp of publication.
+    pub published_ms: Option<i64>,
+    /// The registry's stamp of the last change.
+    pub updated_ms: Option<i64>,
+    /// What the registry says; `None`: nothing.
+    pub is_latest: Option<bool>,
+    /// The `server.json` as it stood in the page, byte for byte.
+    pub server: Vec<u8>,
+    /// The hash of its canonical form.
+    pub semantic_hash: Option<Hash>,
+    /// The `_meta` beside it, as received.
+    pub meta: Option<String>,
+    /// Its own name for people.
+    pub title: Option<String>,
+    /// Its own description.
+    pub description: Option<String>,
+}
+
+/// A walk that takes pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Its number.
+    pub id: WalkId,
+    /// The registry.
+    pub source: SourceId,
+    /// Everything, or only what moved.
+    pub is_full: bool,
+    /// Lower end of an incremental walk.
+    pub since_s: Option<i64>,
+    /// When it began.
+    pub started_s: i64,
+    /// For the next page; `None`: from the beginning.
+    pub cursor: Option<String>,
+    /// Pages stored.
+    pub pages: i64,
+    /// Entries on them.
+    pub entries: i64,
+}
+
+/// What a page changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PageStored {
+    /// Entries on the page.
+    pub entries: usize,
+    /// Listings that were not known.
+    pub new_listings: usize,
+    /// Names that were not known.
+    pub new_targets: usize,
+    /// Listings whose document, status or flag moved.
+    pub changed: usize,
+    /// Surfaces that are due because of it.
+    pub due: usize,
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WalkEnd {
+    /// By itself: everything was seen.
+    Complete,
+    /// For this reason, before everything was seen.
+    Incomplete(String),
+}
+
+/// What the end of a walk changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WalkFinished {
+    /// Listings marked gone.
+    pub gone: i64,
+    /// Listings that would be gone, were they not too many at once.
+    pub held_back: i64,
+    /// Distinct names seen.
+    pub names: i64,
+}
+
+impl Store {
+    /// Begins a walk. `since_s` makes it incremental.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn begin_walk(&self, source: SourceId, crawl: CrawlId, since_s: Option<i64>, now_s: i64) -> Result<Walk> {
+        let mut w = self.pools.write().await?;
+        let id = w.next_id(Table::Walk).await?;
+        sqlx::query(
+            "INSERT INTO walk (id, source_id, crawl_id, is_full, since_s, state, started_s, page_s)
+             VALUES ($1, $2, $3, $4, $5, 'running', $6, $6)",
+        )
+        .bind(id)
+        .bind(source.0)
+        .bind(crawl.0)
+        .bind(i64::from(since_s.is_none()))
+        .bind(since_s)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+        w.commit().await?;
+        Ok(Walk {
+            id: WalkId(id),
+            source,
+            is_full: since_s.is_none(),
+            since_s,
+            started_s: now_s,
+            cursor: None,
+            pages: 0,
+            entries: 0,
+        })
+    }
+
+    /// Goes on with the newest walk of a source that was cut short, when its cursor is less than an hour old. The pages
+    /// to come count for `crawl`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn resume_walk(&self, source: SourceId, crawl: CrawlId, now_s: i64) -> Result<Option<Walk>> {
+        let mut w = self.pools.write().await?;
+        let row = sqlx::query(
+            "SELECT id, is_full, since_s, started_s, cursor, pages, entries, state, page_s
+             FROM walk
+             WHERE source_id = $1
+             ORDER BY id DESC
+             LIMIT 1",
+        )
+        .bind(source.0)
+        .fetch_optional(w.on())
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let cursor: Option<String> = row.try_get(4)?;
+        let state: CrawlState = word("walk", row.try_get(7)?)?;
+        let is_fresh = row.try_get::<i64, _>(8)? > now_s - CURSOR_LIVES;
+        if cursor.is_none() || state == CrawlState::Complete || !is_fresh {
+            return Ok(None);
+        }
+        let walk = Walk {
+            id: WalkId(row.try_get(0)?),
+            source,
+            is_full: row.try_get::<i64, _>(1)? != 0,
+            since_s: row.try_get(2)?,
+            started_s: row.try_get(3)?,
+            cursor,
+            pages: row.try_get(5)?,
+            entries: row.try_get(6)?,
+        };
+        sqlx::query(
+            "UPDATE walk SET state = 'running', crawl_id = $2, problem = NULL, finished_s = NULL WHERE id = $1",
+        )
+        .bind(walk.id.0)
+        .bind(crawl.0)
+        .execute(w.on())
+        .await?;
+        w.commit().await?;
+        Ok(Some(walk))
+    }
+
+    /// Sets the start of a walk to what the registry's own clock said with the first page: the next incremental walk
+    /// begins from there.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn walk_started_at(&self, walk: WalkId, started_s: i64) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("UPDATE walk SET started_s = $2 WHERE id = $1")
+            .bind(walk.0)
+            .bind(started_s)
+            .execute(w.on())
+            .await?;
+        w.commit().await
+    }
+
+    /// Stores a page and the cursor that follows it (`None`: it was the last), all or nothing.
+    ///
+    /// # Errors
+    /// When the walk has ended or the database fails.
+    pub async fn store_page(
+        &self,
+        walk: WalkId,
+        entries: &[Entry],
+        next: Option<&str>,
+        now_s: i64,
+    ) -> Result<PageStored> {
+        let mut w = self.pools.write().await?;
+        let mut page = Page::open(&mut w, walk, now_s).await?;
+        for entry in entries {
+            page.store(&mut w, entry).await?;
+        }
+        page.choose_current(&mut w).await?;
+        page.close(&mut w, entries.len(), next).await?;
+        let stored = page.stored;
+        w.commit().await?;
+        Ok(stored)
+    }
+
+    /// Ends a walk. A complete full walk counts who was absent; nothing else does.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn finish_walk(&self, walk: WalkId, end: &WalkEnd, now_s: i64) -> Result<WalkFinished> {
+        let mut w = self.pools.write().await?;
+        let mut trends = Trends::default();
+        let open = OpenWalk::load(&mut w, walk).await?;
+        let mut finished = WalkFinished { names: names_seen(&mut w, &open).await?, ..WalkFinished::default() };
+        if *end == WalkEnd::Complete && open.is_full {
+            count_absence(&mut w, &mut trends, &open, &mut finished, now_s).await?;
+        }
+        close_walk(&mut w, &open, end, now_s).await?;
+        let counts = CrawlCounts {
+            names: finished.names,
+            gone: finished.gone,
+            held_back: finished.held_back,
+            ..CrawlCounts::default()
+        };
+        sources::add_counts(&mut w, open.crawl, &counts).await?;
+        trends.write(&mut w, now_s).await?;
+        w.commit().await?;
+        Ok(finished)
+    }
+}
+
+/// A walk that still takes pages.
+struct OpenWalk {
+    id: i64,
+    source: i64,
+    crawl: i64,
+    is_full: bool,
+    started_s: i64,
+    cursor: Option<String>,
+    pages: i64,
+}
+
+impl OpenWalk {
+    async fn load(w: &mut Writing, walk: WalkId) -> Result<OpenWalk> {
+        let row =
+            sqlx::query("SELECT source_id, crawl_id, is_full, started_s, cursor, pages, state FROM walk WHERE id = $1")
+                .bind(walk.0)
+                .fetch_optional(w.on())
+                .await?;
+        let row = row.ok_or_else(|| Error::Missing { what: "walk", id: walk.to_string() })?;
+        let state: CrawlState = word("walk", row.try_get(6)?)?;
+        if state != CrawlState::Running {
+            return Err(Error::WalkOver { walk: walk.0, state });
+        }
+        Ok(OpenWalk {
+            id: walk.0,
+            source: row.try_get(0)?,
+            crawl: row.try_get(1)?,
+            is_full: row.try_get::<i64, _>(2)? != 0,
+            started_s: row.try_get(3)?,
+            cursor: row.try_get(4)?,
+            pages: row.try_get(5)?,
+        })
+    }
+}
+
+/// A listing as it was before its entry came again.
+struct Known {
+    id: i64,
+    target: i64,
+    document: i64,
+    status: Option<String>,
+    is_latest: bool,
+    is_gone: bool,
+}
+
+/// One page being stored.
+struct Page {
+    walk: OpenWalk,
+    base: String,
+    now_s: i64,
+    trends: Trends,
+    /// Targets whose current version may have moved.
+    unsettled: BTreeSet<i64>,
+    /// Name and description by listing, for the row of the target should it become current.
+    described: HashMap<i64, (Option<String>, Option<String>)>,
+    /// Key of each unsettled target.
+    names: HashMap<i64, String>,
+    stored: PageStored,
+}
+
+impl Page {
+    async fn open(w: &mut Writing, walk: WalkId, now_s: i64) -> Result<Page> {
+        let walk = OpenWalk::load(w, walk).await?;
+        let base: Option<String> =
+            sqlx::query_scalar("SELECT base FROM source WHERE id = $1").bind(walk.source).fetch_one(w.on()).await?;
+        Ok(Page {
+            walk,
+            base: base.unwrap_or_default(),
+            now_s,
+            trends: Trends::default(),
+            unsettled: BTreeSet::new(),
+            described: HashMap::new(),
+            names: HashMap::new(),
+            stored: PageStored::default(),
+        })
+    }
+
+    async fn store(&mut self, w: &mut Writing, entry: &Entry) -> Result<()> {
+        self.stored.entries += 1;
+        let body = Body::new(entry.server.clone(), entry.semantic_hash, None);
+        let document = documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?;
+        let (listing, target) = match self.known(w, entry).await? {
+            Some(known) => {
+                let has_moved = known.document != document
+                    || known.status != entry.status
+                    || known.is_latest != entry.is_latest.unwrap_or(false)
+                    || known.is_gone;
+                self.update(w, entry, &known, document, has_moved).await?;
+                if !has_moved {
+                    return Ok(());
+                }
+                self.stored.changed += 1;
+                (known.id, known.target)
+            }
+            None => self.insert(w, entry, document).await?,
+        };
+        if entry.is_latest == Some(true) {
+            // The version that loses the flag is not told of by the registry.
+            sqlx::query(
+                "UPDATE listing SET is_latest = 0, changed_s = $4
+                 WHERE source_id = $1 AND target_id = $2 AND id <> $3 AND is_latest = 1",
+            )
+            .bind(self.walk.source)
+            .bind(target)
+            .bind(listing)
+            .bind(self.now_s)
+            .execute(w.on())
+            .await?;
+        }
+        self.unsettled.insert(target);
+        self.described.insert(listing, (entry.title.clone(), entry.description.clone()));
+        self.names.insert(target, entry.name.clone());
+        Ok(())
+    }
+
+    async fn known(&self, w: &mut Writing, entry: &Entry) -> Result<Option<Known>> {
+        let row = sqlx::query(
+            "SELECT id, target_id, document_id, status, is_latest, gone_s
+             FROM listing
+             WHERE source_id = $1 AND name = $2 AND version = $3",
+        )
+        .bind(self.walk.source)
+        .bind(entry.name.as_str())
+        .bind(entry.version.as_str())
+        .fetch_optional(w.on())
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(Known {
+            id: row.try_get(0)?,
+            target: row.try_get(1)?,
+            document: row.try_get(2)?,
+            status: row.try_get(3)?,
+            is_latest: row.try_get::<i64, _>(4)? != 0,
+            is_gone: row.try_get::<Option<i64>, _>(5)?.is_some(),
+        }))
+    }
+
+    async fn update(
+        &mut self,
+        w: &mut Writing,
+        entry: &Entry,
+        known: &Known,
+        document: i64,
+        has_moved: bool,
+    ) -> Result<()> {
+        if known.is_gone {
+            self.trends.count(TargetKind::McpServer, |cohort| cohort.entries += 1);
+        }
+        sqlx::query(
+            "UPDATE listing
+             SET status = $2, status_message = $3, published_ms = $4, updated_ms = $5, is_latest = $6, document_id = $7,
+                 meta = $8, last_seen_s = $9, walk_id = $10, missed = 0, gone_s = NULL,
+                 changed_s = CASE WHEN $11 = 1 THEN $9 ELSE changed_s END
+             WHERE id = $1",
+        )
+        .bind(known.id)
+        .bind(entry.status.as_deref())
+        .bind(entry.status_message.as_deref())
+        .bind(entry.published_ms)
+        .bind(entry.updated_ms)
+        .bind(i64::from(entry.is_latest.unwrap_or(false)))
+        .bind(document)
+        .bind(entry.meta.as_deref())
+        .bind(self.now_s)
+        .bind(self.walk.id)
+        .bind(i64::from(has_moved))
+        .execute(w.on())
+        .await?;
+        Ok(())
+    }
+
+    async fn insert(&mut self, w: &mut Writing, entry: &Entry, document: i64) -> Result<(i64, i64)> {
+        let target = self.target(w, entry).await?;
+        let id = w.next_id(Table::Listing).await?;
+        sqlx::query(
+            "INSERT INTO listing (id, source_id, target_id, name, version, status, status_message, published_ms,
+                                  updated_ms, is_latest, document_id, meta, first_seen_s, last_seen_s, changed_s,
+                                  walk_id)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $13, $14)",
+        )
+        .bind(id)
+        .bind(self.walk.source)
+        .bind(target)
+        .bind(entry.name.as_str())
+        .bind(entry.version.as_str())
+        .bind(entry.status.as_deref())
+        .bind(entry.status_message.as_deref())
+        .bind(entry.published_ms)
+        .bind(entry.updated_ms)
+        .bind(i64::from(entry.is_latest.unwrap_or(false)))
+        .bind(document)
+        .bind(entry.meta.as_deref())
+        .bind(self.now_s)
+        .bind(self.walk.id)
+        .execute(w.on())
+        .await?;
+        self.trends.count(TargetKind::McpServer, |cohort| cohort.entries += 1);
+        self.stored.new_listings += 1;
+        Ok((id, target))
+    }
+
+    /// The target with the entry's name, made when it is new. One that is retired comes back when it has a current
+    /// version again.
+    async fn target(&mut self, w: &mut Writing, entry: &Entry) -> Result<i64> {
+        let known: Option<i64> = sqlx::query_scalar("SELECT id FROM target WHERE kind = 'mcp-server' AND key = $1")
+            .bind(entry.name.as_str())
+            .fetch_optional(w.on())
+            .await?;
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        self.stored.new_targets += 1;
+        self.see(w, &entry.name, entry.title.as_deref(), entry.description.as_deref(), None).await
+    }
+
+    async fn see(
+        &mut self,
+        w: &mut Writing,
+        name: &str,
+        title: Option<&str>,
+        description: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<i64> {
+        let slug = namespace(name);
+        let owner_name = slug.map(|slug| OwnerName { slug: slug.to_owned(), name: slug.to_owned() });
+        let owner = targets::owner(w, owner_name.as_ref(), self.now_s).await?;
+        let seen = Seen {
+            kind: TargetKind::McpServer,
+            key: name,
+            name: title,
+            summary: description,
+            url: None,
+            declared_version: version,
+            source: self.walk.source,
+            owner,
+            host: None,
+        };
+        let (id, how) = targets::see(w, &mut self.trends, &seen, self.now_s).await?;
+        if how != Sighting::New && version.is_some() {
+            targets::describe(w, id, &seen).await?;
+        }
+        Ok(id)
+    }
+
+    /// For every target whose listings moved, finds the current version and points the surface at it.
+    async fn choose_current(&mut self, w: &mut Writing) -> Result<()> {
+        for target in std::mem::take(&mut self.unsettled) {
+            let name = self.names.get(&target).cloned().unwrap_or_default();
+            let listings = listings_of(w, self.walk.source, target).await?;
+            if let Some(current) = versions::current(&listings) {
+                self.point_at(w, target, &name, &listings[current]).await?;
+            } else {
+                let reason = RetireReason::Deleted;
+                retract(w, &mut self.trends, self.walk.source, target, reason, self.now_s).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn point_at(&mut self, w: &mut Writing, target: i64, name: &str, current: &Candidate) -> Result<()> {
+        let (title, description) = self.described.get(&current.listing).cloned().unwrap_or_default();
+        if self.described.contains_key(&current.listing) {
+            self.see(w, name, title.as_deref(), description.as_deref(), Some(&current.version)).await?;
+        }
+        let url = versions::latest_url(&self.base, name);
+        let tied = Tied { kind: SurfaceKind::ServerJson, url: &url, role: Role::Main, host: None, interval_s: None };
+        let surface = targets::tie(w, target, &tied, self.now_s).await?;
+        if point_surface(w, target, self.walk.source, surface, current, self.now_s).await? {
+            self.stored.due += 1;
+        }
+        Ok(())
+    }
+
+    /// Moves the cursor and counts the page, unless this very page was counted already.
+    async fn close(&mut self, w: &mut Writing, entries: usize, next: Option<&str>) -> Result<()> {
+        let is_repeat = self.walk.pages > 0 && self.walk.cursor.as_deref() == next;
+        let pages = i64::from(!is_repeat);
+        let entries = if is_repeat { 0 } else { crate::rows::count(entries) };
+        sqlx::query(
+            "UPDATE walk SET cursor = $2, page_s = $3, pages = pages + $4, entries = entries + $5 WHERE id = $1",
+        )
+        .bind(self.walk.id)
+        .bind(next)
+        .bind(self.now_s)
+        .bind(pages)
+        .bind(entries)
+        .execute(w.on())
+        .await?;
+        let added = crate::rows::count(self.stored.new_targets);
+        let counts = CrawlCounts { pages, entries, added, ..CrawlCounts::default() };
+        sources::add_counts(w, self.walk.crawl, &counts).await?;
+        std::mem::take(&mut self.trends).write(w, self.now_s).await
+    }
+}
+
+/// Who a registry name belongs to: what stands before its slash.
+fn namespace(name: &str) -> Option<&str> {
+    name.split_once('/').map(|(namespace, _)| namespace).filter(|namespace| !namespace.is_empty())
+}
+
+/// The listings of a target in a source that are not gone.
+async fn listings_of(w: &mut Writing, source: i64, target: i64) -> Result<Vec<Candidate>> {
+    let rows = sqlx::query(
+        "SELECT id, version, status, is_latest, published_ms, document_id, is_current
+         FROM listing
+         WHERE source_id = $1 AND target_id = $2 AND gone_s IS NULL
+         ORDER BY id",
+    )
+    .bind(source)
+    .bind(target)
+    .fetch_all(w.on())
+    .await?;
+    let mut listings = Vec::with_capacity(rows.len());
+    for row in rows {
+        listings.push(Candidate {
+            listing: row.try_get(0)?,
+            version: row.try_get(1)?,
+            is_deleted: row.try_get::<Option<String>, _>(2)?.as_deref() == Some("deleted"),
+            is_latest: row.try_get::<i64, _>(3)? != 0,
+            published_ms: row.try_get(4)?,
+            document: row.try_get(5)?,
+            is_current: row.try_get::<i64, _>(6)? != 0,
+        });
+    }
+    Ok(listings)
+}
+
+/// Makes a listing the current one and its document the surface's. Gives whether the surface is due because of it.
+async fn point_surface(
+    w: &mut Writing,
+    target: i64,
+    source: i64,
+    surface: i64,
+    current: &Candidate,
+    now_s: i64,
+) -> Result<bool> {
+    if !current.is_current {
+        sqlx::query(
+            "UPDATE listing SET is_current = CASE WHEN id = $3 THEN 1 ELSE 0 END
+             WHERE source_id = $1 AND target_id = $2 AND (is_current = 1 OR id = $3)",
+        )
+        .bind(source)
+        .bind(target)
+        .bind(current.listing)
+        .execute(w.on())
+        .await?;
+    }
+    let done = sqlx::query(
+        "UPDATE surface SET listing_id = $2, next_due_s = $4
+         WHERE id = $1 AND (listing_id IS NULL OR listing_id <> $2 OR document_id IS NULL OR document_id <> $3)",
+    )
+    .bind(surface)
+    .bind(current.listing)
+    .bind(current.document)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// A target without a current version in this source leaves it.
+async fn retract(
+    w: &mut Writing,
+    trends: &mut Trends,
+    source: i64,
+    target: i64,
+    reason: RetireReason,
+    now_s: i64,
+) -> Result<()> {
+    let current = sqlx::query(
+        "SELECT target_surface.surface_id
+         FROM listing
+         JOIN surface ON surface.listing_id = listing.id
+         JOIN target_surface ON target_surface.surface_id = surface.id AND target_surface.target_id = listing.target_id
+         WHERE listing.source_id = $1 AND listing.target_id = $2 AND target_surface.role = 'main'
+           AND target_surface.removed_s IS NULL",
+    )
+    .bind(source)
+    .bind(target)
+    .fetch_all(w.on())
+    .await?;
+    sqlx::query("UPDATE listing SET is_current = 0 WHERE source_id = $1 AND target_id = $2 AND is_current = 1")
+        .bind(source)
+        .bind(target)
+        .execute(w.on())
+        .await?;
+    for row in current {
+        targets::untie(w, trends, target, row.try_get(0)?, Role::Main, now_s).await?;
+    }
+    targets::leave(w, trends, target, source, reason, now_s).await?;
+    targets::refold(w, trends, target, now_s).await
+}
+
+async fn names_seen(w: &mut Writing, walk: &OpenWalk) -> Result<i64> {
+    let n = sqlx::query_scalar("SELECT COUNT(DISTINCT target_id) FROM listing WHERE source_id = $1 AND walk_id = $2")
+        .bind(walk.source)
+        .bind(walk.id)
+        .fetch_one(w.on())
+        .await?;
+    Ok(n)
+}
+
+/// After a complete full walk: who was not in it has missed one more; who missed two is gone, unless too many would be.
+async fn count_absence(
+    w: &mut Writing,
+    trends: &mut Trends,
+    walk: &OpenWalk,
+    finished: &mut WalkFinished,
+    now_s: i64,
+) -> Result<()> {
+    let row = sqlx::query(
+        "SELECT COUNT(*), CAST(COALESCE(SUM(CASE WHEN walk_id <> $2 THEN 1 ELSE 0 END), 0) AS BIGINT),
+                CAST(COALESCE(SUM(CASE WHEN walk_id <> $2 AND missed + 1 >= $3 THEN 1 ELSE 0 END), 0) AS BIGINT)
+         FROM listing
+         WHERE source_id = $1 AND gone_s IS NULL",
+    )
+    .bind(walk.source)
+    .bind(walk.id)
+    .bind(GONE_AFTER)
+    .fetch_one(w.on())
+    .await?;
+    let (known, absent, leaving): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    if leaving * 100 > known * MOST_GONE_PERCENT {
+        finished.held_back = leaving;
+        return hold_back(w, walk, leaving, known, now_s).await;
+    }
+    if absent == 0 {
+        return Ok(());
+    }
+    sqlx::query("UPDATE listing SET missed = missed + 1 WHERE source_id = $1 AND gone_s IS NULL AND walk_id <> $2")
+        .bind(walk.source)
+        .bind(walk.id)
+        .execute(w.on())
+        .await?;
+    let gone = sqlx::query(
+        "UPDATE listing SET gone_s = $2, is_current = 0, changed_s = $2
+         WHERE source_id = $1 AND gone_s IS NULL AND missed >= $3
+         RETURNING target_id",
+    )
+    .bind(walk.source)
+    .bind(now_s)
+    .bind(GONE_AFTER)
+    .fetch_all(w.on())
+    .await?;
+    let mut unsettled = BTreeSet::new();
+    for row in &gone {
+        unsettled.insert(row.try_get::<i64, _>(0)?);
+    }
+    finished.gone = crate::rows::count(gone.len());
+    trends.count(TargetKind::McpServer, |cohort| cohort.entries -= finished.gone);
+    for target in unsettled {
+        settle_after_loss(w, trends, walk, target, now_s).await?;
+    }
+    Ok(())
+}
+
+/// A target that lost listings shows the version that is current now, or leaves.
+async fn settle_after_loss(
+    w: &mut Writing,
+    trends: &mut Trends,
+    walk: &OpenWalk,
+    target: i64,
+    now_s: i64,
+) -> Result<()> {
+    let listings = listings_of(w, walk.source, target).await?;
+    let Some(current) = versions::current(&listings).map(|n| &listings[n]) else {
+        return retract(w, trends, walk.source, target, RetireReason::Source, now_s).await;
+    };
+    let surface: Option<i64> = sqlx::query_scalar(
+        "SELECT surface.id
+         FROM surface
+         JOIN listing ON listing.id = surface.listing_id
+         WHERE listing.source_id = $1 AND listing.target_id = $2",
+    )
+    .bind(walk.source)
+    .bind(target)
+    .fetch_optional(w.on())
+    .await?;
+    if let Some(surface) = surface {
+        point_surface(w, target, walk.source, surface, current, now_s).await?;
+    }
+    Ok(())
+}
+
+/// Too many would be gone: a registry that was reset, or a proxy that cuts. A person is told, nothing is marked.
+async fn hold_back(w: &mut Writing, walk: &OpenWalk, leaving: i64, known: i64, now_s: i64) -> Result<()> {
+    let note = format!(
+        "{leaving} of {known} listings are missing from this walk for the second time. That is more than \
+         {MOST_GONE_PERCENT} % at once, so none was marked gone."
+    );
+    sqlx::query("UPDATE crawl SET note = $2 WHERE id = $1")
+        .bind(walk.crawl)
+        .bind(note.as_str())
+        .execute(w.on())
+        .await?;
+    let news = News { subject: Some(walk.crawl), note: Some(note), ..News::of(EventKind::CrawlDegraded) };
+    events::append(w, now_s, &news).await
+}
+
+async fn close_walk(w: &mut Writing, walk: &OpenWalk, end: &WalkEnd, now_s: i64) -> Result<()> {
+    let (state, problem) = match end {
+        WalkEnd::Complete => (CrawlState::Complete, None),
+        WalkEnd::Incomplete(problem) => (CrawlState::Incomplete, Some(shortened(problem, 500))),
+    };
+    let is_complete = i64::from(state == CrawlState::Complete);
+    sqlx::query("UPDATE walk SET state = $2, complete = $3, finished_s = $4, problem = $5 WHERE id = $1")
+        .bind(walk.id)
+        .bind(state.as_str())
+        .bind(is_complete)
+        .bind(now_s)
+        .bind(problem.as_deref())
+        .execute(w.on())
+        .await?;
+    sqlx::query(
+        "UPDATE source
+         SET problem = $2,
+             last_pass_s = CASE WHEN $3 = 1 THEN $5 ELSE last_pass_s END,
+             last_full_s = CASE WHEN $3 = 1 AND $4 = 1 THEN $5 ELSE last_full_s END
+         WHERE id = $1",
+    )
+    .bind(walk.source)
+    .bind(problem.as_deref())
+    .bind(is_complete)
+    .bind(i64::from(walk.is_full))
+    .bind(walk.started_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Every function of the store, by one body on SQLite and on PostgreSQL.
+
+mod opening;
+mod record;
+mod sources;
+mod support;
+mod surfaces;
+mod targets;
+mod walks;

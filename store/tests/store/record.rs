@@ -1,0 +1,596 @@
+//! Observations: what moves, what must not, and what is remembered of it.
+
+use plumbline_rules::reach::Outcome;
+use plumbline_store::documents::KEPT_BYTES;
+use plumbline_store::judged::Said;
+use plumbline_store::probes;
+use plumbline_store::reach::OutcomeClass;
+use plumbline_store::record::{Recorded, Served};
+use plumbline_store::rulesets::RuleFacts;
+use plumbline_store::words::{CrawlKind, Evidence, Headline, ReachState};
+use plumbline_store::{Error, Store, SurfaceId};
+use sqlx::Row;
+
+use crate::support::{
+    DAY, HOUR, NOON, body, events, for_each_database, judged, number, one_card, rules, ruleset, seen, unseen,
+};
+
+/// The finding of `a2a/e` in words: state, opened_as, cause, resolution.
+async fn finding(store: &Store) -> String {
+    let row = sqlx::query(
+        "SELECT finding.state, COALESCE(opened_as, '-'), COALESCE(cause, '-'), COALESCE(resolution, '-')
+         FROM finding JOIN rule ON rule.id = finding.rule_id WHERE slug = 'a2a/e'",
+    )
+    .fetch_optional(store.reader())
+    .await
+    .unwrap();
+    let Some(row) = row else { return "none".into() };
+    let words: Vec<String> = (0..4).map(|n| row.get(n)).collect();
+    words.join(" ")
+}
+
+/// The numbers of the newest day for `a2a/e`: evaluated, failing, occurrences, opened, resolved, regressed, baseline.
+async fn rule_day(store: &Store) -> Vec<i64> {
+    let row = sqlx::query(
+        "SELECT evaluated, failing, occurrences, opened, resolved, regressed, baseline
+         FROM rule_day JOIN rule ON rule.id = rule_day.rule_id WHERE slug = 'a2a/e' ORDER BY day DESC LIMIT 1",
+    )
+    .fetch_one(store.reader())
+    .await
+    .unwrap();
+    (0..7).map(|n| row.get(n)).collect()
+}
+
+#[tokio::test]
+async fn a_first_look_opens_the_baseline() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let first = judged(rules, &[("a2a/e", '2'), ("a2a/w", 'F'), ("a2a/f", 'F'), ("common/json", 'P')]);
+        let recorded = store.record(&[seen(surface, NOON, "{}", first)]).await.unwrap();
+        assert_eq!(recorded, Recorded { observations: 1, opened: 2, ..Recorded::default() });
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        assert_eq!(rule_day(&store).await, [1, 1, 2, 0, 0, 0, 1]);
+        let after = store.surface(surface).await.unwrap();
+        assert_eq!((after.headline, after.reach.state), (Headline::Blocked, ReachState::Up));
+        // The helper's places are errors that break clients, whatever the rule.
+        assert_eq!((after.n_blocking, after.n_error, after.n_warn, after.n_security), (2, 2, 0, 1));
+        assert_eq!(
+            number(
+                &store,
+                "SELECT COUNT(*) FROM target WHERE headline_rank = 0 AND n_error = 2 AND profile = 'a2a-1.0'"
+            )
+            .await,
+            1
+        );
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM fact_span WHERE to_s IS NULL AND value = 'wrong'").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn silence_and_gates_move_no_finding() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        let told = events(&store).await;
+        let before = number(&store, "SELECT changed_s FROM finding").await;
+        for (n, outcome) in (1..).zip([
+            "unreachable:refused",
+            "throttled",
+            "gated:auth",
+            "skipped:robots",
+            "crawler_fault",
+            "absent",
+            "unreachable:http_5xx",
+        ]) {
+            store.record(&[unseen(surface, NOON + n * 60, outcome)]).await.unwrap();
+        }
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        assert_eq!(number(&store, "SELECT changed_s FROM finding").await, before);
+        assert_eq!(events(&store).await, told);
+        assert_eq!(rule_day(&store).await, [1, 1, 1, 0, 0, 0, 1]);
+        let after = store.surface(surface).await.unwrap();
+        assert_eq!(
+            (after.headline, after.last_evaluated_s, after.last_ok_s),
+            (Headline::Blocked, Some(NOON), Some(NOON + 180))
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_not_evaluated_keeps_its_state_and_turns_stale() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store
+            .record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F'), ("common/json", 'P')]))])
+            .await
+            .unwrap();
+        // The document no longer parses: nobody could tell what it is, and most rules are not even named.
+        let mut broken = judged(rules, &[("common/json", 'F')]);
+        broken.profile = None;
+        broken.known = Some(plumbline_store::words::Known::Undetermined);
+        store.record(&[seen(surface, NOON + 60, "{", broken)]).await.unwrap();
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'open'").await, 2);
+        assert_eq!(
+            number(
+                &store,
+                "SELECT unjudged_since_s FROM finding WHERE opened_as = 'baseline' AND unjudged_since_s IS NOT NULL"
+            )
+            .await,
+            NOON + 60
+        );
+        assert_eq!(rule_day(&store).await[..2], [1, 1]);
+        assert_eq!(
+            number(&store, "SELECT COUNT(*) FROM surface WHERE profile = 'a2a-1.0'").await,
+            1,
+            "it keeps the word it had"
+        );
+
+        store
+            .record(&[seen(surface, NOON + 90, "{}", judged(rules, &[("a2a/e", 'F'), ("common/json", 'P')]))])
+            .await
+            .unwrap();
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE unjudged_since_s IS NOT NULL").await, 0);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'resolved'").await, 1);
+        // By name as well as by silence.
+        store.record(&[seen(surface, NOON + 95, "{} ", judged(rules, &[("a2a/e", 'U')]))]).await.unwrap();
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        // A partial judgement says nothing of rules it does not name.
+        let mut partial = judged(rules, &[("a2a/w", 'P')]);
+        partial.is_complete = false;
+        store.record(&[seen(surface, NOON + 99, "{}  ", partial)]).await.unwrap();
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        // A complete one does: the rule does not apply.
+        store.record(&[seen(surface, NOON + 100, "{}   ", judged(rules, &[]))]).await.unwrap();
+        assert_eq!(finding(&store).await, "resolved baseline baseline fixed");
+        assert_eq!(rule_day(&store).await[..2], [0, 0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fix_that_breaks_again_is_a_regression() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        for (n, letter, expected) in [
+            (0, 'P', "none"),
+            (1, 'F', "open first document -"),
+            (2, 'P', "resolved first document fixed"),
+            (3, 'F', "open again document -"),
+            (4, 'F', "open again document -"),
+        ] {
+            let document = format!("{{\"n\":{n}}}");
+            store
+                .record(&[seen(surface, NOON + n * 60, &document, judged(rules, &[("a2a/e", letter)]))])
+                .await
+                .unwrap();
+            assert_eq!(finding(&store).await, expected, "after {n}");
+        }
+        assert_eq!(rule_day(&store).await, [1, 1, 1, 2, 1, 1, 0]);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding_span").await, 2);
+        assert_eq!(number(&store, "SELECT opens FROM finding").await, 2);
+        assert_eq!(number(&store, "SELECT flips FROM finding").await, 0b101);
+        assert_eq!(number(&store, "SELECT regressed FROM cohort_day WHERE cohort_id = 3").await, 1);
+        let told: Vec<_> = events(&store).await.into_iter().filter(|word| word.starts_with("finding")).collect();
+        assert_eq!(told, ["finding.opened", "finding.resolved", "finding.regressed"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_passed_for_a_day_and_breaks_is_a_regression() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        for at in [NOON, NOON + DAY] {
+            store.record(&[seen(surface, at, "{}", judged(rules, &[("a2a/e", 'P')]))]).await.unwrap();
+        }
+        store.record(&[seen(surface, NOON + DAY + 60, "[]", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        assert_eq!(finding(&store).await, "open broke document -");
+        let told = store.events_after(plumbline_store::EventId(0), 100).await.unwrap();
+        let news = told.iter().find(|event| event.kind.as_str() == "finding.regressed").unwrap();
+        assert_eq!(
+            (news.rule.as_deref(), news.surface, news.note.as_deref()),
+            (Some("a2a/e"), Some(surface), Some("broke document"))
+        );
+        let word = told.iter().find(|event| event.kind.as_str() == "target.headline_changed").unwrap();
+        assert_eq!((word.a, word.b), (Some(2), Some(0)));
+        assert!(told.iter().any(|event| event.kind.as_str() == "document.changed"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn our_change_is_never_their_regression() {
+    for_each_database(async |store| {
+        let old = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        for at in [NOON, NOON + 2 * DAY] {
+            store.record(&[seen(surface, at, "{}", judged(old, &[("a2a/e", 'P'), ("a2a/w", 'F')]))]).await.unwrap();
+        }
+        let mut stricter: Vec<RuleFacts> = rules();
+        stricter[0].version = 2;
+        stricter[1].version = 2;
+        let new = store.ensure_ruleset("2", &stricter, NOON + 2 * DAY).await.unwrap();
+        // Same document, new rules: one opens, one closes, both by us.
+        let at = NOON + 2 * DAY + 60;
+        store.record(&[seen(surface, at, "{}", judged(new, &[("a2a/e", 'F'), ("a2a/w", 'P')]))]).await.unwrap();
+        assert_eq!(finding(&store).await, "open rule rule -");
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE resolution = 'rule_changed'").await, 1);
+        assert_eq!(rule_day(&store).await[5], 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_document_under_new_rules_is_theirs_only_when_that_is_proved() {
+    for_each_database(async |store| {
+        let old = ruleset(&store).await;
+        let mut stricter = rules();
+        stricter[0].version = 2;
+        for (n, told, memo, expected) in [
+            (0, None, None, "open broke unknown -"),
+            (1, Some(vec![]), None, "open broke document -"),
+            (2, Some(vec!["a2a/e".to_owned()]), None, "open rule rule -"),
+            (3, None, Some('P'), "open broke document -"),
+            (4, None, Some('F'), "open rule rule -"),
+        ] {
+            let host = format!("h{n}.example");
+            let source = crate::support::domains(&store).await;
+            store.set_targets(source, &[crate::support::card(&host)], NOON).await.unwrap();
+            let surface = crate::support::surface_of(&store, &host).await;
+            let before = format!("{{\"old\":{n}}}");
+            for at in [NOON, NOON + DAY] {
+                store.record(&[seen(surface, at, &before, judged(old, &[("a2a/e", 'P')]))]).await.unwrap();
+            }
+            let new = store.ensure_ruleset("2", &stricter, NOON).await.unwrap();
+            if let Some(letter) = memo {
+                let document = store.last_document(surface).await.unwrap().unwrap().id;
+                store.remember(document, &judged(new, &[("a2a/e", letter)]), NOON).await.unwrap();
+            }
+            let mut after = seen(surface, NOON + DAY + 60, "{\"new\":1}", judged(new, &[("a2a/e", 'F')]));
+            after.fires_on_old = told;
+            store.record(&[after]).await.unwrap();
+            let found = sqlx::query("SELECT state, opened_as, cause FROM finding WHERE surface_id = $1")
+                .bind(surface.0)
+                .fetch_one(store.reader())
+                .await
+                .unwrap();
+            let words: Vec<String> = (0..3).map(|n| found.get(n)).collect();
+            assert_eq!(format!("{} -", words.join(" ")), expected, "case {n}");
+            stricter[0].version += 1;
+            // The old rules again for the next case.
+            store.ensure_ruleset("1", &rules(), NOON - 100 * DAY).await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_the_clock_or_behaviour_moved() {
+    for_each_database(async |store| {
+        let mut timed = rules();
+        timed[0].evidence = Evidence::Time;
+        timed[1].evidence = Evidence::Live;
+        let rules = store.ensure_ruleset("1", &timed, NOON - 100 * DAY).await.unwrap();
+        let surface = one_card(&store).await;
+        for at in [NOON, NOON + DAY] {
+            store.record(&[seen(surface, at, "{}", judged(rules, &[("a2a/e", 'P'), ("a2a/w", 'P')]))]).await.unwrap();
+        }
+        let recorded = store
+            .record(&[seen(surface, NOON + 2 * DAY, "{}", judged(rules, &[("a2a/e", 'F'), ("a2a/w", 'F')]))])
+            .await
+            .unwrap();
+        assert_eq!(finding(&store).await, "open broke clock -");
+        assert_eq!((recorded.opened, recorded.regressed), (2, 1), "behaviour is theirs, the clock is nobody's");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unchanged_observation_writes_no_history() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let look = |at| seen(surface, at, "{}", judged(rules, &[("a2a/e", 'F'), ("a2a/f", 'F')]));
+        store.record(&[look(NOON)]).await.unwrap();
+        let tables = "SELECT (SELECT COUNT(*) FROM event) + (SELECT COUNT(*) FROM finding_span) + (SELECT COUNT(*) FROM doc_span)
+                      + (SELECT COUNT(*) FROM reach_span) + (SELECT COUNT(*) FROM fact_span) + (SELECT COUNT(*) FROM eval)
+                      + (SELECT COUNT(*) FROM occ_set) + (SELECT COUNT(*) FROM document) + (SELECT SUM(revision) FROM finding)";
+        let before = number(&store, tables).await;
+        for n in 1..=23 {
+            store.record(&[look(NOON + n * 600)]).await.unwrap();
+        }
+        assert_eq!(number(&store, tables).await, before);
+        assert_eq!(number(&store, "SELECT evaluations FROM surface").await, 24);
+        assert_eq!(number(&store, "SELECT last_evaluated_s FROM surface").await, NOON + 23 * 600);
+        // What is kept of each is eight bytes.
+        assert_eq!(number(&store, "SELECT length(probes) FROM probe_day").await, 24 * 8);
+        // History of raw results is caught up when something moves.
+        store.record(&[seen(surface, NOON + 24 * 600, "[]", judged(rules, &[("a2a/e", 'P')]))]).await.unwrap();
+        assert_eq!(number(&store, "SELECT flips FROM finding").await, (1 << 25) - 2);
+        assert_eq!(number(&store, "SELECT observed FROM finding").await, 25);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn places_move_without_opening_or_closing() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store.record(&[seen(surface, NOON, "1", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        store.record(&[seen(surface, NOON + 60, "2", judged(rules, &[("a2a/e", '2')]))]).await.unwrap();
+        assert_eq!(number(&store, "SELECT occurrences FROM finding").await, 2);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding_span").await, 1);
+        assert_eq!(rule_day(&store).await, [1, 1, 2, 0, 0, 0, 1]);
+        let places = store.occurrences(number(&store, "SELECT occ_set_id FROM finding_span").await).await.unwrap();
+        assert_eq!(places[1].pointer, "/skills/1");
+        assert_eq!(number(&store, "SELECT changed_s FROM target").await, NOON + 60);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn probes_and_days_are_packed_as_documented() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store
+            .record(&[
+                seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')])),
+                unseen(surface, NOON + 60, "unreachable:read_timeout"),
+                seen(surface, NOON + 120, "[]", judged(rules, &[("a2a/e", 'P')])),
+            ])
+            .await
+            .unwrap();
+        let row = sqlx::query("SELECT probes FROM probe_day").fetch_one(store.reader()).await.unwrap();
+        let probes: Vec<_> = probes::probes(&row.get::<Vec<u8>, _>(0)).collect();
+        assert_eq!(
+            probes.iter().map(|probe| probe.outcome).collect::<Vec<_>>(),
+            [OutcomeClass::Ok, OutcomeClass::Unreachable, OutcomeClass::Ok]
+        );
+        assert_eq!(
+            (probes[2].minute, probes[2].status, probes[2].took_ms, probes[2].document_changed),
+            (722, 200, 84, true)
+        );
+        let row = sqlx::query("SELECT month, days FROM surface_month").fetch_one(store.reader()).await.unwrap();
+        assert_eq!(row.get::<i64, _>(0), 682);
+        let day = probes::days(&row.get::<Vec<u8>, _>(1)).nth(28).flatten().unwrap();
+        assert_eq!((day.answered, day.unreachable, day.headline), (2, 1, Some(Headline::Blocked)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn reach_has_spans_and_events_of_its_own() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &[]))]).await.unwrap();
+        for n in 1..=4 {
+            store.record(&[unseen(surface, NOON + n * 300, "unreachable:refused")]).await.unwrap();
+        }
+        let down = store.surface(surface).await.unwrap();
+        assert_eq!((down.reach.state, down.reach.reason.as_deref()), (ReachState::Down, Some("refused")));
+        assert_eq!(number(&store, "SELECT down FROM cohort_day WHERE cohort_id = 1").await, 1);
+        assert_eq!(number(&store, "SELECT sound FROM cohort_day WHERE cohort_id = 1").await, 1);
+        for n in 5..=6 {
+            store.record(&[seen(surface, NOON + n * 300, "{}", judged(rules, &[]))]).await.unwrap();
+        }
+        assert_eq!(number(&store, "SELECT up FROM cohort_day WHERE cohort_id = 1").await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM reach_span").await, 4);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM reach_span WHERE to_s IS NULL AND state = 'up'").await, 1);
+        assert_eq!(number(&store, "SELECT probes FROM reach_span WHERE state = 'suspect'").await, 2);
+        let told: Vec<_> = events(&store).await.into_iter().filter(|word| word.starts_with("target.")).collect();
+        assert_eq!(told, ["target.added", "target.down", "target.recovered"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_document_gone_for_three_days_takes_its_findings_along() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        for n in 1..=5 {
+            store.record(&[unseen(surface, NOON + n * DAY, "absent")]).await.unwrap();
+        }
+        assert_eq!(finding(&store).await, "resolved baseline baseline document_gone");
+        let after = store.surface(surface).await.unwrap();
+        assert_eq!((after.headline, after.n_blocking), (Headline::NotEvaluated, 0));
+        assert_eq!(events(&store).await.iter().filter(|word| *word == "target.gone").count(), 1);
+        // It comes back as it was: it was never fixed, so it is not broken again.
+        store.record(&[seen(surface, NOON + 9 * DAY, "{}", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        assert!(!finding(&store).await.contains("again"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_judgement_is_remembered_whole() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let mut said = judged(rules, &[("a2a/e", '2'), ("a2a/w", 'P'), ("a2a/f", 'N'), ("common/json", 'U')]);
+        store.record(&[seen(surface, NOON, "{}", said.clone())]).await.unwrap();
+        let document = store.last_document(surface).await.unwrap().unwrap();
+        assert_eq!(document.hash, body("{}").hash);
+        let (_, remembered) = store.memo(document.id, rules, &[7; 32]).await.unwrap().unwrap();
+        said.outcomes.sort_by(|a, b| a.rule.cmp(&b.rule));
+        let mut found = remembered.clone();
+        found.outcomes.sort_by(|a, b| a.rule.cmp(&b.rule));
+        assert_eq!(found, said);
+        assert!(matches!(remembered.outcomes[0].said, Said::Fires(_)), "what fires comes first");
+        assert_eq!(
+            store.memo(document.id, rules, &[8; 32]).await.unwrap(),
+            None,
+            "another context is another question"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_body_is_cut_and_its_length_told() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let long = "x".repeat(KEPT_BYTES + 5);
+        store.record(&[seen(surface, NOON, &long, judged(rules, &[]))]).await.unwrap();
+        let document = store.last_document(surface).await.unwrap().unwrap();
+        assert!(document.is_cut);
+        assert_eq!(document.raw_len, i64::try_from(KEPT_BYTES + 5).unwrap());
+        assert_eq!(document.bytes.unwrap().len(), KEPT_BYTES);
+        assert_eq!(document.hash, body(&long).hash);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_batch_is_all_or_nothing() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let unknown = seen(SurfaceId(99), NOON, "{}", judged(rules, &[]));
+        let stranger = seen(surface, NOON, "{}", judged(rules, &[("a2a/never", 'F')]));
+        for bad in [unknown, stranger] {
+            let batch = [seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')])), bad];
+            let error = store.record(&batch).await.unwrap_err();
+            assert!(matches!(error, Error::Missing { .. } | Error::UnknownRule(_)), "{error}");
+            assert_eq!(number(&store, "SELECT COUNT(*) FROM finding").await, 0);
+            assert_eq!(number(&store, "SELECT COUNT(*) FROM document").await, 0);
+        }
+        // What the failed batches remembered of shared rows is forgotten with them.
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM occ_set").await, 1);
+        assert_eq!(store.record(&[]).await.unwrap(), Recorded::default());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn crawls_count_what_was_recorded_for_them() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let crawl = store.start_crawl(CrawlKind::Round, None, Some(rules), "me", NOON).await.unwrap();
+        let mut looks = vec![seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')]))];
+        looks.extend(["throttled", "crawler_fault", "gated:payment"].map(|outcome| unseen(surface, NOON + 1, outcome)));
+        looks.iter_mut().for_each(|look| look.crawl = Some(crawl));
+        store.record(&looks).await.unwrap();
+        let counts = store.crawl(crawl).await.unwrap().counts;
+        assert_eq!((counts.done, counts.ok, counts.throttled, counts.faults, counts.gated), (4, 1, 1, 1, 1));
+        assert_eq!((counts.judged, counts.opened), (1, 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn conversations_are_kept_while_they_are_news() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        for (n, letter) in (0..).zip(['F', 'F', 'F', 'P', 'P']) {
+            let mut look = seen(surface, NOON + n * 60, "", judged(rules, &[("a2a/e", letter)]));
+            look.served = Served::Nothing;
+            look.outcome = Outcome::Ok;
+            look.session = Some(format!("{{\"n\":{n}}}").into_bytes());
+            store.record(&[look]).await.unwrap();
+        }
+        // The one that opened, the one that closed, and the newest.
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session").await, 3);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session WHERE is_latest = 1").await, 1);
+        assert_eq!(
+            number(&store, "SELECT COUNT(*) FROM eval").await,
+            1,
+            "of a conversation the newest judgement is kept"
+        );
+        assert_eq!(finding(&store).await, "resolved baseline baseline fixed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_clock_set_back_makes_no_span_that_ends_before_it_begins() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        for (at, text, letter) in [(NOON, "1", 'F'), (NOON - HOUR, "2", 'P'), (NOON - 2 * HOUR, "3", 'F'), (NOON + 9, "4", 'P')] {
+            store.record(&[seen(surface, at, text, judged(rules, &[("a2a/e", letter)]))]).await.unwrap();
+        }
+        let bad = "SELECT (SELECT COUNT(*) FROM finding_span WHERE to_s < from_s) + (SELECT COUNT(*) FROM doc_span WHERE to_s < from_s)
+                   + (SELECT COUNT(*) FROM reach_span WHERE to_s < from_s)";
+        assert_eq!(number(&store, bad).await, 0);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM doc_span WHERE to_s IS NULL").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_of_the_day_agree_with_the_rows() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let source = crate::support::domains(&store).await;
+        let cards: Vec<_> = (0..6).map(|n| crate::support::card(&format!("h{n}.example"))).collect();
+        store.set_targets(source, &cards, NOON).await.unwrap();
+        let letters = ['F', 'P', 'U', '2', 'N', 'P', 'F', 'F', 'P', 'U', 'F', '2'];
+        for round in 0..10_usize {
+            let mut batch = Vec::new();
+            for n in 0..6_usize {
+                let surface = crate::support::surface_of(&store, &format!("h{n}.example")).await;
+                let at = NOON + i64::try_from(round).unwrap() * 7 * HOUR;
+                let pick = |shift: usize| letters[(round * 5 + n * 3 + shift) % letters.len()];
+                if (round + n) % 7 == 3 {
+                    batch.push(unseen(surface, at, "unreachable:refused"));
+                } else {
+                    let said = judged(rules, &[("a2a/e", pick(0)), ("a2a/w", pick(1)), ("a2a/f", pick(2))]);
+                    batch.push(seen(surface, at, &format!("{}", (round + n) % 4), said));
+                }
+            }
+            store.record(&batch).await.unwrap();
+            if round == 6 {
+                store.set_targets(source, &cards[1..], NOON + 7 * 7 * HOUR - 1).await.unwrap();
+            }
+            if round == 6 {
+                break;
+            }
+        }
+        for (kept, counted) in [
+            (
+                "SELECT CAST(SUM(failing) AS BIGINT) FROM rule_day WHERE day = (SELECT MAX(day) FROM cohort_day)",
+                "SELECT (SELECT COUNT(*) FROM finding WHERE state = 'open') + (SELECT COUNT(*) FROM fact_span WHERE to_s IS NULL)",
+            ),
+            (
+                "SELECT CAST(SUM(occurrences) AS BIGINT) FROM rule_day WHERE day = (SELECT MAX(day) FROM cohort_day)",
+                "SELECT CAST(COALESCE(SUM(occurrences), 0) AS BIGINT) FROM finding WHERE state = 'open'",
+            ),
+            (
+                "SELECT blocked FROM cohort_day WHERE cohort_id = 1 ORDER BY day DESC LIMIT 1",
+                "SELECT COUNT(*) FROM target WHERE headline = 'blocked' AND retired_s IS NULL",
+            ),
+            (
+                "SELECT sound + blocked + deviates + not_detected + not_evaluated FROM cohort_day WHERE cohort_id = 1 ORDER BY day DESC LIMIT 1",
+                "SELECT COUNT(*) FROM target WHERE retired_s IS NULL",
+            ),
+            (
+                "SELECT up + suspect + down + gated + absent + throttled + unknown FROM cohort_day WHERE cohort_id = 3 ORDER BY day DESC LIMIT 1",
+                "SELECT COUNT(*) FROM target WHERE retired_s IS NULL",
+            ),
+            (
+                "SELECT COUNT(*) FROM finding_span WHERE to_s IS NULL",
+                "SELECT COUNT(*) FROM finding WHERE state = 'open'",
+            ),
+        ] {
+            assert_eq!(number(&store, kept).await, number(&store, counted).await, "{kept}");
+        }
+    })
+    .await;
+}
