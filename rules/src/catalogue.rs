@@ -64,6 +64,14 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
     }
 }
 
+/// The part of a document that is judged as a document of its own: the server.json in an entry of a registry.
+pub(crate) fn part(kind: Kind, root: Node<'_>) -> Option<(Kind, Node<'_>)> {
+    match kind {
+        Kind::RegistryEntry => root.given("server").map(|server| (Kind::ServerJson, server)),
+        _ => None,
+    }
+}
+
 /// A rule as programs read it: `plumbline rules --format json` and the JSON of the rule pages.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Entry {

@@ -23,6 +23,10 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
     ("server-json-2025-09-29", Kind::ServerJson, "2025-09-29", include_str!("../examples/server-json-2025-09-29.json")),
     ("server-json-2025-09-16", Kind::ServerJson, "2025-09-16", include_str!("../examples/server-json-2025-09-16.json")),
     ("server-json-2025-07-09", Kind::ServerJson, "2025-07-09", include_str!("../examples/server-json-2025-07-09.json")),
+    ("registry-entry", Kind::RegistryEntry, "v0.1", include_str!("../examples/registry-entry.json")),
+    ("registry-page", Kind::RegistryPage, "v0.1", include_str!("../examples/registry-page.json")),
+    ("registry-walk", Kind::RegistryWalk, "v0.1", include_str!("../examples/registry-walk.json")),
+    ("registry-history", Kind::RegistryHistory, "v0.1", include_str!("../examples/registry-history.json")),
     ("mcp-discover", Kind::McpDiscoverResult, "2026-07-28", include_str!("../examples/mcp-discover.json")),
     (
         "mcp-initialize-2025-11-25",

@@ -359,29 +359,47 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let Subject { origin, given, session, answer, .. } = *subject;
     let kind_stated = subject.kind.is_some();
     let context = Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer };
-    let plan = plan(kind, profile);
-    let mut results = Vec::with_capacity(plan.len());
+    let mut results = run_all(plan(kind, profile).iter(), root, &context);
+    let part = root.filter(|_| !is_stopped(&results)).and_then(|root| catalogue::part(kind, root));
+    if let Some((part_kind, part)) = part {
+        let (profile, known) = catalogue::profile(part_kind, part, None);
+        // A rule that looks at the whole document as well has looked at the part already.
+        let looks_at = |kind: &Kind, planned: &Planned| planned.rule.on.contains(kind);
+        let own = plan(part_kind, profile).iter().filter(|p| looks_at(&part_kind, p) && !looks_at(&kind, p));
+        let context = Context { kind: part_kind, kind_stated: true, profile, known, ..context.clone() };
+        results.extend(run_all(own, Some(part), &context));
+    }
+    yield_to_others(&mut results);
+    let detected = Detected { kind, profile: profile.name, known };
+    Report::new(detected, results.into_iter().map(|judged| judged.finish(document)).collect())
+}
+
+/// Runs rules in their order over a document, or over a part of one that is a document of its own.
+fn run_all<'p>(plan: impl Iterator<Item = &'p Planned>, root: Option<Node<'_>>, context: &Context<'_>) -> Vec<Judged> {
+    let mut results = Vec::with_capacity(plan.size_hint().1.unwrap_or_default());
     let mut stopped = false;
     for planned in plan {
-        let result = if planned.rule.id == catalogue::KIND_UNRECOGNISED && subject.kind.is_some() {
+        let result = if planned.rule.id == catalogue::KIND_UNRECOGNISED && context.kind_stated {
             continue;
         } else if stopped {
             Judged::unsaid(planned.rule, NotEvaluated::Parent)
         } else {
-            run(planned, root, &context)
+            run(planned, root, context)
         };
         if !result.found.is_empty() {
             stopped |= planned.rule.stops == Stops::Document;
-            if let (Stops::Value, Some(document)) = (planned.rule.stops, document) {
+            if let (Stops::Value, Some(document)) = (planned.rule.stops, context.document) {
                 let places = result.found.iter().filter_map(|found| found.place);
                 places.filter(|place| place.is_value).for_each(|place| document.hide(place.entry));
             }
         }
         results.push(result);
     }
-    yield_to_others(&mut results);
-    let detected = Detected { kind, profile: profile.name, known };
-    Report::new(detected, results.into_iter().map(|judged| judged.finish(document)).collect())
+    results
+}
+
+fn is_stopped(results: &[Judged]) -> bool {
+    results.iter().any(|judged| judged.rule.stops == Stops::Document && !judged.found.is_empty())
 }
 
 struct Judged {

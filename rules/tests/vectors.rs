@@ -37,7 +37,7 @@ impl Vector {
 }
 
 /// Kinds whose documents are conversations or stored pairs: judged once their rules are delivered.
-const LATER: &[&str] = &["history", "a2a-live", "a2a-jwks", "registry-drift", "registry-walk", "registry-history"];
+const LATER: &[&str] = &["history", "a2a-live", "a2a-jwks", "registry-drift"];
 
 fn vectors(family: &str) -> Option<Vec<Vector>> {
     let shared = std::env::var_os("PLUMBLINE_SHARED")

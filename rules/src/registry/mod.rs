@@ -4,12 +4,16 @@ mod arguments;
 mod artefacts;
 mod containers;
 mod detect;
+mod entry;
 mod fields;
+mod history;
 mod inputs;
+mod lookalikes;
 mod metadata;
 mod names;
 mod package_transports;
 mod packages;
+mod page;
 mod presentation;
 mod remotes;
 mod repository;
@@ -17,6 +21,7 @@ mod revision;
 mod schema;
 mod types;
 mod versions;
+mod walk;
 
 pub(crate) use revision::{api_profile, profile};
 
@@ -39,4 +44,9 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     inputs::RULES,
     arguments::RULES,
     metadata::RULES,
+    page::RULES,
+    walk::RULES,
+    lookalikes::RULES,
+    entry::RULES,
+    history::RULES,
 ];

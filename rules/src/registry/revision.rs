@@ -21,6 +21,8 @@ pub(super) const SINCE_2025_10_11: &[&str] = &["2025-10-11", "2025-10-17", "2025
 pub(super) const SINCE_2025_12_11: &[&str] = &["2025-12-11", "draft"];
 /// Up to 2025-09-29 a package may have no members of its own and needs a version.
 pub(super) const CLOSED_PACKAGE: &[&str] = &["2025-07-09", "2025-09-16", "2025-09-29"];
+/// The versions of the registry's API.
+pub(super) const API: &[&str] = &["v0", "v0.1"];
 
 /// The published revisions, oldest first.
 const PUBLISHED: &[Profile] = &[

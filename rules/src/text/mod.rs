@@ -1,9 +1,10 @@
-//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types, versions, templates; and how messages
+//! Small grammars that rules of every family ask for: hosts, absolute URLs, media types, instants, versions, templates; and how messages
 //! repeat a value.
 //!
 //! All of them look at text where it stands: nothing is resolved, decoded further than needed, or kept.
 
 mod host;
+mod instant;
 mod media_type;
 mod quote;
 mod template;
@@ -11,6 +12,7 @@ mod url;
 mod version;
 
 pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
+pub use instant::Instant;
 pub use media_type::MediaType;
 pub use quote::quote;
 pub use template::{Variable, variables, with_samples};
