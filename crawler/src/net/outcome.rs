@@ -176,7 +176,6 @@ fn is_json_rpc(response: &Response) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use plumbline_rules::session::Request;
 

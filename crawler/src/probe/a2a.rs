@@ -1,11 +1,10 @@
 //! An agent's card: asked with and without `A2A-Version: 1.0`, and at the path before 0.3 only after the current one failed.
 
 use http::header::{HeaderName, HeaderValue};
-use plumbline_rules::document::Document;
-use plumbline_rules::kind::Kind;
-use plumbline_rules::session::{Session, Step};
+use plumbline_rules::session::{Exchange, Session, Step, Surface};
+use plumbline_rules::session_judge::document_of_record;
 
-use super::{Body, Observed, Served, came_to_nothing, served};
+use super::{Body, Observed, came_to_nothing, served};
 use crate::net::{Ask, Asked, BodyKind, Client, Fetched, Header, NetError, Validators, outcome};
 
 /// What is accepted as a card.
@@ -30,21 +29,20 @@ pub struct CardAsk {
 /// Only when we failed.
 pub async fn observe(client: &Client, ask: &CardAsk) -> Result<Observed, NetError> {
     let versioned = fetch(client, ask, Step::Card, &ask.url).await?;
-    let mut exchanges = versioned.exchanges.clone();
+    let unchanged = versioned.is_not_modified();
     let mut answers = vec![versioned];
-    if !came_to_nothing(&exchanges) {
-        let plain = fetch(client, ask, Step::CardPlain, &ask.url).await?;
-        exchanges.extend(plain.exchanges.iter().cloned());
-        answers.push(plain);
-        let failed = answers.iter().all(|fetched| served(fetched).is_none() && !fetched.is_not_modified());
-        if let Some(legacy_url) = ask.legacy_url.as_ref().filter(|_| failed && is_missing(&answers)) {
-            let legacy = fetch(client, ask, Step::CardLegacy, legacy_url).await?;
-            exchanges.extend(legacy.exchanges.iter().cloned());
-            answers.push(legacy);
+    if !came_to_nothing(&answers[0].exchanges) {
+        answers.push(fetch(client, ask, Step::CardPlain, &ask.url).await?);
+        if let Some(legacy_url) = ask.legacy_url.as_ref().filter(|_| is_missing(&answers)) {
+            answers.push(fetch(client, ask, Step::CardLegacy, legacy_url).await?);
         }
     }
+    let exchanges: Vec<Exchange> = answers.iter().flat_map(|fetched| fetched.exchanges.iter().cloned()).collect();
     let outcome = outcome(&exchanges, Asked::Document);
-    Ok(Observed { session: Session { exchanges }, outcome, body: of_record(&answers) })
+    let session = Session { exchanges };
+    let body =
+        if unchanged { Body::Unchanged } else { served(&session, document_of_record(&session, Surface::AgentCard)) };
+    Ok(Observed { session, outcome, body })
 }
 
 async fn fetch(client: &Client, ask: &CardAsk, step: Step, url: &str) -> Result<Fetched, NetError> {
@@ -62,21 +60,4 @@ fn is_missing(answers: &[Fetched]) -> bool {
     answers.iter().all(|fetched| {
         fetched.response().is_some_and(|r| (400..500).contains(&r.status) && !matches!(r.status, 401..=403 | 407 | 429))
     })
-}
-
-/// The document of record (decisions 10): the first answer that is a card, in the order asked; else the first document.
-fn of_record(answers: &[Fetched]) -> Body {
-    if answers.first().is_some_and(Fetched::is_not_modified) {
-        return Body::Unchanged;
-    }
-    let mut documents: Vec<Served> = answers.iter().filter_map(served).collect();
-    match documents.iter().position(|document| is_card(&document.bytes)) {
-        Some(card) => Body::Bytes(documents.swap_remove(card)),
-        None if documents.is_empty() => Body::None,
-        None => Body::Bytes(documents.swap_remove(0)),
-    }
-}
-
-fn is_card(bytes: &[u8]) -> bool {
-    Document::read(bytes).root().is_some_and(|root| Kind::detect(root) == Kind::AgentCard)
 }

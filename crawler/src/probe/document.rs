@@ -5,10 +5,11 @@ use std::path::Path;
 use bytes::Bytes;
 use plumbline_rules::kind::Kind;
 use plumbline_rules::reach::Outcome;
-use plumbline_rules::session::{Session, Step};
+use plumbline_rules::session::{Session, Step, Surface};
+use plumbline_rules::session_judge::document_of_record;
 use tokio::io::AsyncReadExt;
 
-use super::{Body, Observed, Served, served};
+use super::{Body, Observed, served};
 use crate::net::{Ask, Asked, BodyKind, Client, Header, NetError, Validators, Way, outcome};
 
 /// Asks for a document that the settings name.
@@ -32,9 +33,10 @@ pub async fn observe(
     };
     let fetched = client.fetch(ask).await?;
     let outcome = outcome(&fetched.exchanges, Asked::Document);
-    let body =
-        if fetched.is_not_modified() { Body::Unchanged } else { served(&fetched).map_or(Body::None, Body::Bytes) };
-    Ok(Observed { session: Session { exchanges: fetched.exchanges }, outcome, body })
+    let unchanged = fetched.is_not_modified();
+    let session = Session { exchanges: fetched.exchanges };
+    let body = if unchanged { Body::Unchanged } else { served(&session, document_of_record(&session, Surface::Any)) };
+    Ok(Observed { session, outcome, body })
 }
 
 /// Reads a document from disk. A file that is not there is absent; one that cannot be read is our own fault.
@@ -42,10 +44,7 @@ pub async fn observe_file(path: &str, kind: Kind) -> Observed {
     // One byte more than the limit tells a body that is too large from one that just fits.
     let limit = kind.limit_bytes() as u64 + 1;
     let (outcome, body) = match read_file(Path::new(path), limit).await {
-        Ok(bytes) => {
-            let served = Served { bytes, url: path.to_owned(), media_type: None, validators: None };
-            (Outcome::Ok, Body::Bytes(served))
-        }
+        Ok(bytes) => (Outcome::Ok, Body::File(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Outcome::Absent(None), Body::None),
         Err(error) => {
             tracing::warn!("cannot read {path}: {error}");

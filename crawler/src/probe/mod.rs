@@ -5,9 +5,7 @@ pub mod document;
 
 use bytes::Bytes;
 use plumbline_rules::reach::Outcome;
-use plumbline_rules::session::{Exchange, Response, Session};
-
-use crate::net::Validators;
+use plumbline_rules::session::{Cut, Exchange, Session};
 
 /// What one probe brought home.
 #[derive(Debug, Clone)]
@@ -21,27 +19,16 @@ pub struct Observed {
 }
 
 /// The document of record.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// Nothing that could be judged.
     None,
     /// The same as last time: the server said so (304).
     Unchanged,
-    /// These bytes.
-    Bytes(Served),
-}
-
-/// A document as it was served.
-#[derive(Debug, Clone)]
-pub struct Served {
-    /// The decoded bytes, cut at the limit of its kind.
-    pub bytes: Bytes,
-    /// The address it came from, after redirects.
-    pub url: String,
-    /// `Content-Type` as sent.
-    pub media_type: Option<String>,
-    /// What to send next time.
-    pub validators: Option<Validators>,
+    /// The body of this exchange of the session.
+    Answer(usize),
+    /// The content of a file.
+    File(Bytes),
 }
 
 impl Observed {
@@ -56,21 +43,14 @@ impl Observed {
     }
 }
 
-/// Whether an exchange ended in a document: a 2xx answer.
-fn is_success(response: &Response) -> bool {
-    (200..300).contains(&response.status)
-}
-
-/// The answer of a fetch as a document, when it is one.
-fn served(fetched: &crate::net::Fetched) -> Option<Served> {
-    let response = fetched.response().filter(|response| is_success(response))?;
-    let bytes = fetched.body.clone()?;
-    Some(Served {
-        bytes,
-        url: fetched.final_url.clone(),
-        media_type: response.headers.get("content-type").cloned(),
-        validators: fetched.validators(),
-    })
+/// The answer that is the document of record, as long as its body came whole or was stopped at its limit; of a body that
+/// broke off nothing is judged.
+fn served(session: &Session, of_record: Option<usize>) -> Body {
+    let whole = |number: &usize| {
+        let response = session.exchanges.get(*number).and_then(|exchange| exchange.response.as_ref());
+        response.is_some_and(|response| matches!(response.cut, None | Some(Cut::Limit)))
+    };
+    of_record.filter(whole).map_or(Body::None, Body::Answer)
 }
 
 /// Whether nobody answered because of us or the way there, so that a further path would fail alike.

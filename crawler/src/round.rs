@@ -1,0 +1,452 @@
+//! A round: surfaces that are due are leased, probed, judged and recorded, many at a time and each host politely.
+//!
+//! Probing and judging happen side by side; one task records, in batches, so that the database has one writer. At
+//! shutdown what is in flight may finish for a while; the rest is given back.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use plumbline_rules::canonical::{Hash, content_hash, semantic_hash};
+use plumbline_rules::document::{Document, Node};
+use plumbline_rules::judge::{Given, Origin, Subject, judge, judge_without_document};
+use plumbline_rules::kind::Kind;
+use plumbline_rules::reach::Outcome;
+use plumbline_rules::report::{Outcome as Said, Report};
+use plumbline_rules::rule::{Check, Evidence};
+use plumbline_rules::session::Session;
+use plumbline_rules::session_judge::document_of;
+use plumbline_store::documents;
+use plumbline_store::ids::{CrawlId, SurfaceId};
+use plumbline_store::judged::Judged;
+use plumbline_store::reach::OutcomeClass;
+use plumbline_store::record::{BATCH, Observation, Recorded, Served};
+use plumbline_store::sources::CrawlCounts;
+use plumbline_store::surfaces::{DueSurface, Feed, Validators};
+use rand::Rng;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::net::NetError;
+use crate::probe::a2a::CardAsk;
+use crate::probe::{self, Body, Observed};
+use crate::sources::domains;
+use crate::targets::{document_kind, file_path};
+use crate::{CrawlError, Crawler, schedule};
+
+/// Surfaces taken on at a time. Most of them wait for their host's turn, which costs next to nothing.
+const IN_FLIGHT: usize = 1000;
+
+/// The longest a batch waits for company.
+const BATCH_WAIT: Duration = Duration::from_millis(250);
+
+/// How long after an answer silence elsewhere is taken for theirs and not for ours.
+const WITNESS_S: i64 = 60;
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RoundEnd {
+    /// Surfaces looked at.
+    pub looked_at: u64,
+    /// Of them, given back unlooked at because we were told to stop.
+    pub given_back: u64,
+    /// What recording changed.
+    pub opened: i64,
+    /// Findings that are over.
+    pub resolved: i64,
+    /// Findings that worked before.
+    pub regressed: i64,
+}
+
+/// Looks at everything that is due, until nothing is and `is_over` says that nothing more will come.
+///
+/// # Errors
+/// Only when we failed. What was recorded until then stays.
+pub async fn round(
+    crawler: &Arc<Crawler>,
+    crawl: CrawlId,
+    stop: &CancellationToken,
+    is_over: impl Fn() -> bool,
+) -> Result<RoundEnd, CrawlError> {
+    let (observed, observations) = mpsc::channel(BATCH * 2);
+    let recorder = tokio::spawn(record(crawler.clone(), observations));
+    crawler.reporter.note(|progress| progress.is_round_running = true);
+    let worked = work(crawler, crawl, stop, is_over, observed).await;
+    let recorded = recorder.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+    crawler.reporter.note(|progress| progress.is_round_running = false);
+    let given_back = worked?;
+    Ok(RoundEnd {
+        looked_at: recorded.observations as u64,
+        given_back,
+        opened: recorded.opened,
+        resolved: recorded.resolved,
+        regressed: recorded.regressed,
+    })
+}
+
+async fn work(
+    crawler: &Arc<Crawler>,
+    crawl: CrawlId,
+    stop: &CancellationToken,
+    is_over: impl Fn() -> bool,
+    observed: mpsc::Sender<Observation>,
+) -> Result<u64, CrawlError> {
+    let mut at_work = HashSet::new();
+    let mut tasks: JoinSet<(SurfaceId, Result<(), CrawlError>)> = JoinSet::new();
+    while !stop.is_cancelled() {
+        let over = is_over();
+        let taken = take(crawler, crawl, &at_work, IN_FLIGHT - tasks.len()).await?;
+        if taken.is_empty() && tasks.is_empty() && over {
+            return Ok(0);
+        }
+        for surface in taken {
+            at_work.insert(surface.id);
+            tasks.spawn(look(crawler.clone(), crawl, surface, observed.clone()));
+        }
+        // Wait until there is room for a good number, or for news of what is due.
+        let pause = tokio::time::sleep(BATCH_WAIT);
+        tokio::pin!(pause);
+        loop {
+            tokio::select! {
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                    let (surface, result) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+                    at_work.remove(&surface);
+                    result?;
+                    if tasks.is_empty() { break }
+                }
+                () = &mut pause => break,
+                () = stop.cancelled() => break,
+            }
+        }
+    }
+    drain(crawler, tasks, at_work).await
+}
+
+/// Leases what is due, as far as there is room.
+async fn take(
+    crawler: &Crawler,
+    crawl: CrawlId,
+    at_work: &HashSet<SurfaceId>,
+    room: usize,
+) -> Result<Vec<DueSurface>, CrawlError> {
+    if room < IN_FLIGHT / 4 && room < IN_FLIGHT - at_work.len() {
+        return Ok(Vec::new());
+    }
+    let now_s = crawler.now_s();
+    let until_s = now_s + i64::try_from(crawler.settings.lease_s).unwrap_or(i64::MAX / 2);
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    let mut due = crawler.store.due_surfaces(now_s, room, &crawler.holder, until_s).await?;
+    due.retain(|surface| !at_work.contains(&surface.id));
+    if !due.is_empty() {
+        let counts = CrawlCounts { planned: due.len() as i64, ..CrawlCounts::default() };
+        crawler.store.add_to_crawl(crawl, &counts).await?;
+        crawler.reporter.note(|progress| progress.planned += due.len() as u64);
+    }
+    Ok(due)
+}
+
+/// Lets what is in flight finish for a while, then gives the rest back.
+async fn drain(
+    crawler: &Crawler,
+    mut tasks: JoinSet<(SurfaceId, Result<(), CrawlError>)>,
+    mut at_work: HashSet<SurfaceId>,
+) -> Result<u64, CrawlError> {
+    let patience = Duration::from_secs(crawler.settings.drain_s);
+    let finishing = async {
+        while let Some(ended) = tasks.join_next().await {
+            if let Ok((surface, Ok(()))) = ended {
+                at_work.remove(&surface);
+            }
+        }
+    };
+    let _ = tokio::time::timeout(patience, finishing).await;
+    tasks.shutdown().await;
+    let left: Vec<SurfaceId> = at_work.into_iter().collect();
+    crawler.store.release(&left, &crawler.holder).await?;
+    Ok(left.len() as u64)
+}
+
+async fn look(
+    crawler: Arc<Crawler>,
+    crawl: CrawlId,
+    surface: DueSurface,
+    observed: mpsc::Sender<Observation>,
+) -> (SurfaceId, Result<(), CrawlError>) {
+    let id = surface.id;
+    let result = observe(&crawler, crawl, surface).await;
+    let result = match result {
+        // The recorder is gone only when it failed, and says so itself.
+        Ok(observation) => observed.send(observation).await.map_err(|_| ()).or(Ok(())),
+        Err(error) => Err(error),
+    };
+    (id, result)
+}
+
+/// Looks at one surface: asks, judges what came, and says when to look again.
+async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Result<Observation, CrawlError> {
+    let seen = see(crawler, &surface).await?;
+    let now_s = crawler.now_s();
+    if seen.observed.outcome.is_up() && matches!(surface.from, Feed::Fetched) {
+        crawler.last_answer_s.fetch_max(now_s, Ordering::Relaxed);
+    }
+    let judgement = judge_seen(crawler, &surface, &seen);
+    crawler.reporter.note(|progress| {
+        progress.looked_at += 1;
+        progress.answered += u64::from(seen.observed.outcome.is_up());
+    });
+    let next_due_s = next_due(crawler, &surface, seen.observed.outcome, now_s).await?;
+    let session = match surface.from {
+        Feed::Fetched if !seen.observed.session.exchanges.is_empty() => serde_json::to_vec(&seen.observed.session).ok(),
+        Feed::Fetched | Feed::Listed(_) => None,
+    };
+    Ok(Observation {
+        surface: surface.id,
+        crawl: Some(crawl),
+        at_s: now_s,
+        outcome: seen.observed.outcome,
+        status: seen.observed.status(),
+        took_ms: u32::try_from(seen.observed.took_ms()).unwrap_or(u32::MAX),
+        is_verification: false,
+        witness_good: now_s - crawler.last_answer_s.load(Ordering::Relaxed) <= WITNESS_S,
+        served: judgement.served,
+        declared_version: judgement.declared_version,
+        validators: seen.validators,
+        judged: judgement.judged,
+        fires_on_old: None,
+        session,
+        next_due_s,
+    })
+}
+
+/// What a look brought, before judging.
+struct Seen {
+    observed: Observed,
+    /// The document's bytes, wherever they came from.
+    document: Option<Document>,
+    /// How the store gets them.
+    served: Arrived,
+    media_type: Option<String>,
+    validators: Option<Validators>,
+}
+
+enum Arrived {
+    Nothing,
+    Unchanged,
+    Kept(plumbline_store::ids::DocumentId),
+    Bytes(Vec<u8>),
+}
+
+async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError> {
+    if let Feed::Listed(document) = surface.from {
+        let kept = crawler.store.document(document).await?;
+        let observed = Observed { session: Session::default(), outcome: Outcome::Ok, body: Body::None };
+        let document_read = kept.bytes.as_deref().filter(|_| !kept.is_cut).map(Document::read);
+        return Ok(Seen {
+            observed,
+            document: document_read,
+            served: Arrived::Kept(document),
+            media_type: None,
+            validators: None,
+        });
+    }
+    let observed = ask(crawler, surface).await?;
+    let answer = match &observed.body {
+        Body::Answer(number) => observed.session.exchanges.get(*number).and_then(|exchange| exchange.response.as_ref()),
+        Body::None | Body::Unchanged | Body::File(_) => None,
+    };
+    let media_type = answer.and_then(|response| response.header("content-type")).map(str::to_owned);
+    let validators = answer.map(|response| Validators {
+        etag: response.header("etag").map(str::to_owned),
+        last_modified: response.header("last-modified").map(str::to_owned),
+    });
+    let (document, served) = match (&observed.body, answer) {
+        (Body::Answer(_), Some(response)) => {
+            (Some(document_of(response)), Arrived::Bytes(response.body().into_owned()))
+        }
+        (Body::File(bytes), _) => (Some(Document::read(bytes)), Arrived::Bytes(bytes.to_vec())),
+        (Body::Unchanged, _) => {
+            let last = crawler.store.last_document(surface.id).await?;
+            let bytes = last.filter(|document| !document.is_cut).and_then(|document| document.bytes);
+            (bytes.as_deref().map(Document::read), Arrived::Unchanged)
+        }
+        (Body::None | Body::Answer(_), _) => (None, Arrived::Nothing),
+    };
+    Ok(Seen { observed, document, served, media_type, validators })
+}
+
+async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, NetError> {
+    let Some(kind) = document_kind(surface.kind) else {
+        return probe::document::observe(&crawler.client, &surface.url, Kind::Unknown, &[], None).await;
+    };
+    if let Some(path) = file_path(&surface.url) {
+        return Ok(probe::document::observe_file(path, kind).await);
+    }
+    let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
+    let known = &surface.validators;
+    let validators = (known.etag.is_some() || known.last_modified.is_some()).then(|| crate::net::Validators {
+        url: surface.url.clone(),
+        etag: known.etag.clone(),
+        last_modified: known.last_modified.clone(),
+    });
+    if kind == Kind::AgentCard {
+        let legacy_url = domains::card_address(&surface.url).ok().and_then(|address| address.legacy_url);
+        let card = CardAsk { url: surface.url.clone(), legacy_url, headers, validators };
+        probe::a2a::observe(&crawler.client, &card).await
+    } else {
+        probe::document::observe(&crawler.client, &surface.url, kind, &headers, validators).await
+    }
+}
+
+/// What judging gave, ready to be recorded.
+struct Judgement {
+    served: Served,
+    judged: Option<Judged>,
+    declared_version: Option<String>,
+}
+
+fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen) -> Judgement {
+    let url = address_of_record(surface, &seen.observed);
+    let given = Given { url: Some(url.clone()), ..Given::default() };
+    let live = matches!(surface.from, Feed::Fetched) && !seen.observed.session.exchanges.is_empty();
+    let answer = match seen.observed.body {
+        Body::Answer(number) => Some(number),
+        Body::None | Body::Unchanged | Body::File(_) => None,
+    };
+    let subject = Subject {
+        kind: document_kind(surface.kind),
+        version: None,
+        origin: origin(&url),
+        given: &given,
+        session: live.then_some(&seen.observed.session),
+        answer,
+    };
+    let report = match &seen.document {
+        Some(document) => Some(judge(document, &subject, &crawler.judging)),
+        None if live => Some(judge_without_document(&subject, &crawler.judging)),
+        None => None,
+    };
+    let may_move = matches!(seen.observed.outcome, Outcome::Ok | Outcome::Gated(_) | Outcome::Absent(_));
+    let judged = report.filter(|_| may_move).map(|report| {
+        let context = context_hash(crawler, &subject, &report);
+        Judged { is_complete: seen.document.is_some(), ..Judged::of(&report, crawler.ruleset, context) }
+    });
+    let root = seen.document.as_ref().and_then(Document::root);
+    Judgement { served: served(seen, root), judged, declared_version: root.and_then(declared_version) }
+}
+
+fn served(seen: &Seen, root: Option<Node<'_>>) -> Served {
+    match &seen.served {
+        Arrived::Nothing => Served::Nothing,
+        Arrived::Unchanged => Served::Unchanged,
+        Arrived::Kept(document) => Served::Kept(*document),
+        Arrived::Bytes(bytes) => {
+            let semantic = root.map(semantic_hash);
+            Served::Body(documents::Body::new(bytes.clone(), semantic, seen.media_type.clone()))
+        }
+    }
+}
+
+/// The address the document came from, after redirects.
+fn address_of_record(surface: &DueSurface, observed: &Observed) -> String {
+    let exchange = match observed.body {
+        Body::Answer(number) => observed.session.exchanges.get(number),
+        Body::None | Body::Unchanged | Body::File(_) => None,
+    };
+    exchange.map_or_else(|| surface.url.clone(), |exchange| exchange.request.url.clone())
+}
+
+fn origin(url: &str) -> Origin {
+    match crate::targets::host_name(url) {
+        None => Origin::Nowhere,
+        Some(host) if plumbline_rules::text::is_public_host(&host) => Origin::PublicHost,
+        Some(_) => Origin::PrivateHost,
+    }
+}
+
+fn declared_version(root: Node<'_>) -> Option<String> {
+    root.get("version").and_then(Node::text).map(|version| version.chars().take(100).collect())
+}
+
+/// The hash of everything that the judgement depends on besides the document. What rules said about the conversation is
+/// part of it, so that a memo is never taken for a judgement of another conversation.
+fn context_hash(crawler: &Crawler, subject: &Subject<'_>, report: &Report) -> Hash {
+    let live: Vec<_> = report
+        .results
+        .iter()
+        .filter(|result| result.rule.evidence != Evidence::Document || matches!(result.rule.check, Check::Session(_)))
+        .map(|result| (result.rule.id, said(&result.outcome)))
+        .collect();
+    let context = serde_json::json!({
+        "settings": crawler.judging,
+        "kind": subject.kind,
+        "origin": format!("{:?}", subject.origin),
+        "given": subject.given,
+        "live": live,
+    });
+    content_hash(context.to_string().as_bytes())
+}
+
+fn said(outcome: &Said) -> serde_json::Value {
+    match outcome {
+        Said::Fires(occurrences) => serde_json::json!(occurrences),
+        Said::Passes => serde_json::json!("passes"),
+        Said::NotApplicable => serde_json::json!("not_applicable"),
+        Said::NotEvaluated(reason) => serde_json::json!(reason),
+    }
+}
+
+async fn next_due(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    outcome: Outcome,
+    now_s: i64,
+) -> Result<Option<i64>, CrawlError> {
+    if let Feed::Listed(_) = surface.from {
+        // It changes with its listing, and the walk that sees that makes it due.
+        return Ok(None);
+    }
+    let settings = &crawler.settings;
+    let usual_s = match document_kind(surface.kind) {
+        Some(Kind::AgentCard) => settings.card_interval_s,
+        _ if file_path(&surface.url).is_some() => settings.file_interval_s,
+        _ => settings.url_interval_s,
+    };
+    let interval_s = surface.interval_s.and_then(|s| u64::try_from(s).ok()).unwrap_or(usual_s);
+    let failures = if outcome.is_up() { 0 } else { 1 + failures_so_far(crawler, surface.id).await? };
+    let luck = rand::rng().random_range(0.0..1.0);
+    let ceiling = Duration::from_secs(settings.backoff_ceiling_s);
+    Ok(Some(schedule::next_look(now_s, outcome, failures, Duration::from_secs(interval_s), ceiling, luck)))
+}
+
+/// How often in a row the surface did not answer.
+async fn failures_so_far(crawler: &Crawler, surface: SurfaceId) -> Result<u32, CrawlError> {
+    let reach = crawler.store.surface(surface).await?.reach;
+    let is_failing = reach.streak_of.is_some_and(|class| !matches!(class, OutcomeClass::Ok | OutcomeClass::Gated));
+    Ok(if is_failing { u32::try_from(reach.streak).unwrap_or(u32::MAX) } else { 0 })
+}
+
+/// Records what arrives, in batches.
+async fn record(crawler: Arc<Crawler>, mut observations: mpsc::Receiver<Observation>) -> Result<Recorded, CrawlError> {
+    let mut total = Recorded::default();
+    let mut batch = Vec::with_capacity(BATCH);
+    while let Some(first) = observations.recv().await {
+        batch.push(first);
+        let deadline = tokio::time::Instant::now() + BATCH_WAIT;
+        while batch.len() < BATCH {
+            match tokio::time::timeout_at(deadline, observations.recv()).await {
+                Ok(Some(observation)) => batch.push(observation),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let recorded = crawler.store.record(&batch).await?;
+        batch.clear();
+        total.observations += recorded.observations;
+        total.opened += recorded.opened;
+        total.resolved += recorded.resolved;
+        total.regressed += recorded.regressed;
+        total.documents_changed += recorded.documents_changed;
+    }
+    Ok(total)
+}

@@ -1,0 +1,358 @@
+//! Walking a registry: page by page, each stored with its cursor before the next is asked for, so that a walk that was
+//! cut goes on where it stood. A walk that did not end by itself is incomplete and says nothing about absence.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use http::header::{HeaderName, HeaderValue};
+use plumbline_rules::canonical::semantic_hash;
+use plumbline_rules::document::{Document, Node};
+use plumbline_rules::session::{Cut, Step, WireError};
+use plumbline_store::ids::{CrawlId, SourceId};
+use plumbline_store::sources::Fault;
+use plumbline_store::walks::{self, Walk};
+use rand::Rng;
+use tokio_util::sync::CancellationToken;
+
+use crate::net::{Ask, BodyKind, Fetched, Header, Way, politeness};
+use crate::settings::Registry;
+use crate::sources::mcp_registry::{self, ApiPath, Next, Page, Tries, Trouble};
+use crate::{CrawlError, Crawler};
+
+/// What an incremental pass looks back beyond the start of the last complete one: clocks differ, and transactions of the
+/// registry may have been in flight.
+const OVERLAP_S: i64 = 300;
+
+/// Empty pages in a row after which a registry is taken to be going round in circles.
+const MAX_EMPTY_RUN: u32 = 3;
+
+/// A registry as a source.
+#[derive(Debug, Clone)]
+pub struct RegistrySource {
+    /// Its row.
+    pub id: SourceId,
+    /// What the settings say.
+    pub settings: Registry,
+    /// Its key, ready to send.
+    pub key: Option<HeaderValue>,
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalkEnd {
+    /// The registry.
+    pub registry: String,
+    /// It ended by itself: only then may absence count.
+    pub is_complete: bool,
+    /// Everything was walked, not only what moved.
+    pub is_full: bool,
+    /// Pages read, those of an earlier attempt included.
+    pub pages: u64,
+    /// Entries read.
+    pub entries: u64,
+    /// Why it is not complete.
+    pub problem: Option<String>,
+}
+
+/// A walk at work.
+struct Walker<'c> {
+    crawler: &'c Crawler,
+    registry: &'c RegistrySource,
+    crawl: CrawlId,
+    walk: Walk,
+    path: ApiPath,
+    since: Option<String>,
+    seen_cursors: HashSet<String>,
+    has_started_over: bool,
+    empty_run: u32,
+}
+
+/// Why no further page is asked for.
+enum Stop {
+    /// The list has ended.
+    End,
+    /// The walk cannot go on.
+    Incomplete(String),
+    /// We are shutting down: the walk goes on later from its cursor.
+    Interrupted,
+}
+
+/// Walks a registry, or what moved in it since the last complete pass.
+///
+/// # Errors
+/// Only when we failed; whatever the registry did is in how the walk ended.
+pub async fn walk(
+    crawler: &Crawler,
+    registry: &RegistrySource,
+    crawl: CrawlId,
+    wants_full: bool,
+    stop: &CancellationToken,
+) -> Result<WalkEnd, CrawlError> {
+    let now_s = crawler.now_s();
+    let resumed = crawler.store.resume_walk(registry.id, crawl, now_s).await?;
+    let walk = match resumed {
+        Some(walk) if walk.is_full || !wants_full => walk,
+        _ => crawler.store.begin_walk(registry.id, crawl, since(crawler, registry, wants_full).await?, now_s).await?,
+    };
+    let since = walk.since_s.and_then(|s| DateTime::from_timestamp(s, 0));
+    let mut walker = Walker {
+        crawler,
+        registry,
+        crawl,
+        path: ApiPath::V01,
+        since: since.map(|moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true)),
+        seen_cursors: walk.cursor.iter().cloned().collect(),
+        has_started_over: false,
+        empty_run: 0,
+        walk,
+    };
+    let stopped = walker.run(stop).await?;
+    walker.finish(stopped).await
+}
+
+/// The moment from which an incremental pass reads; `None` for a full walk.
+async fn since(crawler: &Crawler, registry: &RegistrySource, wants_full: bool) -> Result<Option<i64>, CrawlError> {
+    let source = crawler.store.source(registry.id).await?;
+    let full_is_due = source.last_full_s.is_none_or(|last| {
+        crawler.now_s() - last >= i64::try_from(crawler.settings.registry_full_interval_s).unwrap_or(i64::MAX)
+    });
+    Ok(source.last_pass_s.filter(|_| !wants_full && !full_is_due).map(|last| last - OVERLAP_S))
+}
+
+impl Walker<'_> {
+    async fn run(&mut self, stop: &CancellationToken) -> Result<Stop, CrawlError> {
+        loop {
+            let page = tokio::select! {
+                page = self.page() => page?,
+                () = stop.cancelled() => return Ok(Stop::Interrupted),
+            };
+            let page = match page {
+                Ok(page) => page,
+                Err(stop) => return Ok(stop),
+            };
+            if let Some(stop) = self.keep(page).await? {
+                return Ok(stop);
+            }
+        }
+    }
+
+    /// The next page, asked for as often as the recipe allows.
+    async fn page(&mut self) -> Result<Result<Page, Stop>, CrawlError> {
+        let mut tries = Tries::default();
+        loop {
+            let fetched = self.ask().await?;
+            let trouble = match read(&fetched) {
+                Ok(page) => {
+                    self.note_start(&fetched).await?;
+                    return Ok(Ok(page));
+                }
+                Err(trouble) => trouble,
+            };
+            match trouble {
+                Trouble::Throttled(_) => tries.throttled += 1,
+                Trouble::Failing => tries.failing += 1,
+                Trouble::Timeout => tries.timeouts += 1,
+                Trouble::Refused | Trouble::KeyNeeded | Trouble::NotFound | Trouble::Other(_) => {}
+            }
+            let jitter = rand::rng().random_range(0.5..1.5);
+            match mcp_registry::next_step(trouble, tries, self.walk.cursor.is_some(), jitter) {
+                Next::Again(wait) => {
+                    tracing::info!("{}: {trouble:?}, asked again in {} s", self.registry.settings.name, wait.as_secs());
+                    tokio::time::sleep(wait).await;
+                }
+                Next::StartOver if self.has_started_over => {
+                    return Ok(Err(Stop::Incomplete("the registry refused its own cursor twice".to_owned())));
+                }
+                Next::StartOver => self.start_over().await?,
+                Next::OlderPath if self.path == ApiPath::V01 => self.path = ApiPath::V0,
+                Next::OlderPath => return Ok(Err(Stop::Incomplete("there is no list at this address".to_owned()))),
+                Next::GiveUp(why) => return Ok(Err(Stop::Incomplete(format!("{why}: {}", described(&fetched))))),
+            }
+        }
+    }
+
+    async fn ask(&self) -> Result<Fetched, CrawlError> {
+        let base = &self.registry.settings.base;
+        let url = mcp_registry::page_url(base, self.path, self.walk.cursor.as_deref(), self.since.as_deref())
+            .map_err(|_| CrawlError::Base(base.clone()))?;
+        let key = self.registry.key.iter().map(|key| Header::secret(HeaderName::from_static("x-api-key"), key.clone()));
+        let ask = Ask {
+            step: Some(Step::RegistryPage),
+            accept: Some("application/json"),
+            headers: key.collect(),
+            way: Way::Listed,
+            pace: Some(Duration::from_millis(self.registry.settings.pace_ms)),
+            ..Ask::get(url, BodyKind::RegistryPage)
+        };
+        Ok(self.crawler.client.fetch(ask).await?)
+    }
+
+    /// The next incremental pass begins where this one did, by the registry's own clock.
+    async fn note_start(&self, fetched: &Fetched) -> Result<(), CrawlError> {
+        let date = fetched.response().and_then(|response| response.header("date"));
+        let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
+        if let Some(date) = date.filter(|_| self.walk.pages == 0) {
+            self.crawler.store.walk_started_at(self.walk.id, date.timestamp()).await?;
+        }
+        Ok(())
+    }
+
+    async fn start_over(&mut self) -> Result<(), CrawlError> {
+        self.fault("cursor-refused", None, "the registry refused its own cursor; the walk began anew").await?;
+        self.has_started_over = true;
+        let now_s = self.crawler.now_s();
+        let end = walks::WalkEnd::Incomplete("began anew".to_owned());
+        self.crawler.store.finish_walk(self.walk.id, &end, now_s).await?;
+        self.walk = self.crawler.store.begin_walk(self.registry.id, self.crawl, self.walk.since_s, now_s).await?;
+        self.seen_cursors.clear();
+        Ok(())
+    }
+
+    /// Stores a page and says whether the walk ends with it.
+    async fn keep(&mut self, page: Page) -> Result<Option<Stop>, CrawlError> {
+        for why in page.unreadable.iter().take(10) {
+            self.fault("entry-unreadable", self.walk.cursor.clone(), why).await?;
+        }
+        if self.ignores_since(&page) {
+            self.fault("updated-since-ignored", None, "the list holds entries that are older than was asked for")
+                .await?;
+            return Ok(Some(Stop::Incomplete("the registry ignores updated_since".to_owned())));
+        }
+        let stop = self.after(&page);
+        self.empty_run = if page.entries.is_empty() { self.empty_run + 1 } else { 0 };
+        let next = if stop.is_none() { page.next.clone() } else { None };
+        let entries: Vec<walks::Entry> = page.entries.into_iter().map(listed).collect();
+        self.crawler.store.store_page(self.walk.id, &entries, next.as_deref(), self.crawler.now_s()).await?;
+        self.walk.pages += 1;
+        self.walk.entries += entries.len() as i64;
+        self.walk.cursor.clone_from(&next);
+        self.seen_cursors.extend(next);
+        let (pages, count) = (self.walk.pages, self.walk.entries);
+        self.crawler.reporter.note(|progress| {
+            let walk = progress.walks.entry(self.registry.settings.name.clone()).or_default();
+            (walk.pages, walk.entries) = (pages as u64, count as u64);
+        });
+        if let Some(Stop::Incomplete(why)) = &stop {
+            let code = if why.contains("cursor") { "cursor-repeated" } else { "walk-too-long" };
+            self.fault(code, page.next, why).await?;
+        }
+        Ok(stop)
+    }
+
+    /// Whether the list ends here, or goes round in circles, or is longer than any list we believe in.
+    fn after(&self, page: &Page) -> Option<Stop> {
+        let settings = &self.crawler.settings;
+        let Some(next) = &page.next else { return Some(Stop::End) };
+        if self.seen_cursors.contains(next) {
+            return Some(Stop::Incomplete("a cursor came back that was used before".to_owned()));
+        }
+        if page.entries.is_empty() && self.empty_run >= MAX_EMPTY_RUN {
+            return Some(Stop::Incomplete("empty pages with ever new cursors".to_owned()));
+        }
+        let too_long = self.walk.pages + 1 >= i64::from(settings.max_walk_pages)
+            || self.walk.entries as u64 >= settings.max_walk_entries;
+        too_long.then(|| Stop::Incomplete("more pages or entries than a list may have".to_owned()))
+    }
+
+    /// `updated_since` is exclusive: an entry that is not later shows that the registry does not know it.
+    fn ignores_since(&self, page: &Page) -> bool {
+        let Some(since_s) = self.walk.since_s else { return false };
+        page.entries.iter().any(|entry| entry.updated_ms.is_some_and(|at| at <= since_s * 1000))
+    }
+
+    async fn fault(&self, code: &str, subject: Option<String>, note: &str) -> Result<(), CrawlError> {
+        let fault = Fault { code: code.to_owned(), subject, note: Some(note.to_owned()) };
+        Ok(self.crawler.store.crawl_fault(self.crawl, &fault, self.crawler.now_s()).await?)
+    }
+
+    async fn finish(self, stop: Stop) -> Result<WalkEnd, CrawlError> {
+        let problem = match stop {
+            Stop::End => None,
+            Stop::Incomplete(why) => Some(why),
+            // Left open on purpose: the next pass goes on from the stored cursor.
+            Stop::Interrupted => return Ok(self.ended(Some("interrupted; it goes on from here".to_owned()))),
+        };
+        let end = match &problem {
+            None => walks::WalkEnd::Complete,
+            Some(why) => walks::WalkEnd::Incomplete(why.clone()),
+        };
+        self.crawler.store.finish_walk(self.walk.id, &end, self.crawler.now_s()).await?;
+        Ok(self.ended(problem))
+    }
+
+    fn ended(self, problem: Option<String>) -> WalkEnd {
+        self.crawler.reporter.note(|progress| {
+            progress.walks.entry(self.registry.settings.name.clone()).or_default().has_ended = true;
+        });
+        WalkEnd {
+            registry: self.registry.settings.name.clone(),
+            is_complete: problem.is_none(),
+            is_full: self.walk.is_full,
+            pages: self.walk.pages as u64,
+            entries: self.walk.entries as u64,
+            problem,
+        }
+    }
+}
+
+fn listed(entry: mcp_registry::Entry) -> walks::Entry {
+    let document = Document::from_text(&entry.server);
+    let root = document.root();
+    let text = |key: &str| root.and_then(|root| root.get(key)).and_then(Node::text).map(str::to_owned);
+    walks::Entry {
+        semantic_hash: root.map(semantic_hash),
+        title: text("title"),
+        description: text("description"),
+        name: entry.name,
+        version: entry.version,
+        server: entry.server.into_bytes(),
+        meta: entry.meta,
+        status: entry.status,
+        status_message: entry.status_message,
+        published_ms: entry.published_ms,
+        updated_ms: entry.updated_ms,
+        is_latest: entry.is_latest,
+    }
+}
+
+/// The page of an answer, or what came in its place.
+fn read(fetched: &Fetched) -> Result<Page, Trouble> {
+    let last = fetched.last();
+    let Some(response) = &last.response else {
+        return Err(match last.error {
+            Some(WireError::Timeout | WireError::ConnectTimeout | WireError::DnsTimeout) => Trouble::Timeout,
+            _ => Trouble::Failing,
+        });
+    };
+    match (response.status, response.cut) {
+        (200..300, None) => {
+            let body = fetched.body.as_deref().unwrap_or_default();
+            mcp_registry::read_page(body).map_err(|_| Trouble::Failing)
+        }
+        (200..300, Some(Cut::Timeout)) => Err(Trouble::Timeout),
+        (200..300 | 500..600, _) => Err(Trouble::Failing),
+        (429, _) => Err(Trouble::Throttled(retry_after(response.headers.get("retry-after")))),
+        (400 | 422, _) => Err(Trouble::Refused),
+        (401 | 403, _) => Err(Trouble::KeyNeeded),
+        (404, _) => Err(Trouble::NotFound),
+        (status, _) => Err(Trouble::Other(status)),
+    }
+}
+
+fn retry_after(value: Option<&String>) -> Option<Duration> {
+    politeness::parse_retry_after(value?, Utc::now())
+}
+
+/// What came in place of a page, in words.
+fn described(fetched: &Fetched) -> String {
+    let last = fetched.last();
+    match (&last.response, last.error) {
+        (Some(response), _) => match response.cut {
+            Some(cut) => format!("status {}, body cut ({cut:?})", response.status),
+            None => format!("status {}", response.status),
+        },
+        (None, Some(error)) => crate::words::wire_error(error).to_owned(),
+        (None, None) => "nothing was said".to_owned(),
+    }
+}
