@@ -23,6 +23,7 @@ use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Executor, Row, Transaction};
 
 use crate::error::{Error, Result};
+use crate::events::{self, Waiting};
 
 /// The schema, embedded.
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
@@ -250,6 +251,8 @@ pub(crate) struct Writing {
     ids: HashMap<Table, i64>,
     shared: Arc<Mutex<Shared>>,
     fresh: Shared,
+    /// Events to be written at the end.
+    pub(crate) news: Vec<Waiting>,
 }
 
 /// Where small shared bodies stand, by table and hash. Only rows that were committed get in.
@@ -269,7 +272,7 @@ impl Pools {
                 tx
             }
         };
-        Ok(Writing { tx, ids: HashMap::new(), shared: self.shared.clone(), fresh: Shared::new() })
+        Ok(Writing { tx, ids: HashMap::new(), shared: self.shared.clone(), fresh: Shared::new(), news: Vec::new() })
     }
 }
 
@@ -302,7 +305,8 @@ impl Writing {
     }
 
     /// Makes everything written so far true.
-    pub(crate) async fn commit(self) -> Result<()> {
+    pub(crate) async fn commit(mut self) -> Result<()> {
+        events::flush(&mut self).await?;
         self.tx.commit().await?;
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.len() + self.fresh.len() > MOST_SHARED {

@@ -52,26 +52,70 @@ impl News {
     }
 }
 
-/// Writes one event.
-pub(crate) async fn append(w: &mut Writing, at_s: i64, news: &News) -> Result<()> {
+/// An event that waits for the end of its transaction.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    id: i64,
+    at_s: i64,
+    news: News,
+}
+
+/// Appends one event. It gets its number now and its row at the end of the transaction, many rows in one statement.
+pub(crate) async fn append(w: &mut Writing, at_s: i64, news: News) -> Result<()> {
     let id = w.next_id(Table::Event).await?;
-    sqlx::query(
-        "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, a, b, note)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    )
-    .bind(id)
-    .bind(at_s)
-    .bind(news.kind.number())
-    .bind(news.target)
-    .bind(news.surface)
-    .bind(news.rule)
-    .bind(news.subject)
-    .bind(news.a)
-    .bind(news.b)
-    .bind(news.note.as_deref())
-    .execute(w.on())
-    .await?;
+    w.news.push(Waiting { id, at_s, news });
     Ok(())
+}
+
+/// Rows that one statement writes.
+const ROWS: usize = 8;
+
+/// Writes the events that wait.
+pub(crate) async fn flush(w: &mut Writing) -> Result<()> {
+    let waiting = std::mem::take(&mut w.news);
+    let mut chunks = waiting.chunks_exact(ROWS);
+    for chunk in &mut chunks {
+        let mut insert = sqlx::query(
+            "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, a, b, note)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10),
+                    ($11, $12, $13, $14, $15, $16, $17, $18, $19, $20),
+                    ($21, $22, $23, $24, $25, $26, $27, $28, $29, $30),
+                    ($31, $32, $33, $34, $35, $36, $37, $38, $39, $40),
+                    ($41, $42, $43, $44, $45, $46, $47, $48, $49, $50),
+                    ($51, $52, $53, $54, $55, $56, $57, $58, $59, $60),
+                    ($61, $62, $63, $64, $65, $66, $67, $68, $69, $70),
+                    ($71, $72, $73, $74, $75, $76, $77, $78, $79, $80)",
+        );
+        for event in chunk {
+            insert = bind(insert, event);
+        }
+        insert.execute(w.on()).await?;
+    }
+    for event in chunks.remainder() {
+        let insert = sqlx::query(
+            "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, a, b, note)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        );
+        bind(insert, event).execute(w.on()).await?;
+    }
+    Ok(())
+}
+
+type Insert<'q> = sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments>;
+
+fn bind<'q>(insert: Insert<'q>, event: &Waiting) -> Insert<'q> {
+    let news = &event.news;
+    insert
+        .bind(event.id)
+        .bind(event.at_s)
+        .bind(news.kind.number())
+        .bind(news.target)
+        .bind(news.surface)
+        .bind(news.rule)
+        .bind(news.subject)
+        .bind(news.a)
+        .bind(news.b)
+        .bind(news.note.clone())
 }
 
 impl Store {

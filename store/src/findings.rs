@@ -533,7 +533,7 @@ async fn tell_opened(
         note: Some(format!("{opened_as} {cause}")),
         ..News::of(kind)
     };
-    events::append(w, occasion.at_s, &news).await?;
+    events::append(w, occasion.at_s, news).await?;
     outcome.opened += 1;
     outcome.regressed += i64::from(is_regression);
     let delta = trends.rule(fired.rule.id);
@@ -594,7 +594,7 @@ async fn close(
         note: Some(closing.resolution.to_string()),
         ..News::of(EventKind::FindingResolved)
     };
-    events::append(w, closing.at_s, &news).await
+    events::append(w, closing.at_s, news).await
 }
 
 /// Closes or puts away every finding of a surface for a reason that is not a judgement. Gives how many were open.

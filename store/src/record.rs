@@ -243,7 +243,7 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         gone(w, batch, seen, first_target, &mut after, at_s).await?;
     }
     keep_session(w, seen, &after, at_s).await?;
-    keep_probe(w, seen, &after, at_s).await?;
+    keep_probe(w, seen, &before, &after, at_s).await?;
     write_surface(w, seen, &before, &after, &reach, reach_probes, at_s).await?;
     let face = face(seen, &before, &after, &reach, at_s);
     for target in &targets {
@@ -341,12 +341,14 @@ async fn keep_reach(w: &mut Writing, seen: &Observation, before: &Before, reach:
     if reach.state == before.reach.state {
         return Ok(before.reach_probes + 1);
     }
-    sqlx::query("UPDATE reach_span SET to_s = $2, probes = $3 WHERE surface_id = $1 AND to_s IS NULL")
-        .bind(seen.surface.0)
-        .bind(at_s)
-        .bind(before.reach_probes)
-        .execute(w.on())
-        .await?;
+    if before.reach.since_s.is_some() {
+        sqlx::query("UPDATE reach_span SET to_s = $2, probes = $3 WHERE surface_id = $1 AND to_s IS NULL")
+            .bind(seen.surface.0)
+            .bind(at_s)
+            .bind(before.reach_probes)
+            .execute(w.on())
+            .await?;
+    }
     sqlx::query(
         "INSERT INTO reach_span (surface_id, from_s, state, reason) VALUES ($1, $2, $3, $4)
          ON CONFLICT (surface_id, from_s) DO UPDATE SET
@@ -375,7 +377,7 @@ async fn tell_reach(
     };
     let surface = Some(seen.surface.0);
     let news = News { target, surface, subject: surface, a: Some(since_s), note, ..News::of(kind) };
-    events::append(w, at_s, &news).await
+    events::append(w, at_s, news).await
 }
 
 /// Keeps the document and the span in which it is served. Gives the document the surface serves now, and whether it is
@@ -395,11 +397,13 @@ async fn keep_document(
     if before.document == Some(document) {
         return Ok((Some(document), false));
     }
-    sqlx::query("UPDATE doc_span SET to_s = $2 WHERE surface_id = $1 AND to_s IS NULL")
-        .bind(seen.surface.0)
-        .bind(at_s)
-        .execute(w.on())
-        .await?;
+    if before.document.is_some() {
+        sqlx::query("UPDATE doc_span SET to_s = $2 WHERE surface_id = $1 AND to_s IS NULL")
+            .bind(seen.surface.0)
+            .bind(at_s)
+            .execute(w.on())
+            .await?;
+    }
     let validators = seen.validators.clone().unwrap_or_default();
     sqlx::query(
         "INSERT INTO doc_span (surface_id, from_s, document_id, declared_version, etag, last_modified)
@@ -425,7 +429,7 @@ async fn keep_document(
             b: Some(document),
             ..News::of(EventKind::DocumentChanged)
         };
-        events::append(w, at_s, &news).await?;
+        events::append(w, at_s, news).await?;
     }
     Ok((Some(document), before.document.is_some()))
 }
@@ -472,7 +476,8 @@ async fn judge(
         evaluations,
     };
     let outcome = findings::step_all(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
-    if before.eval != Some(kept.eval) || judged_document.is_none() {
+    let has_facts = before.evaluations > 0 || kept.fired.iter().any(|fired| fired.rule.describes());
+    if has_facts && (before.eval != Some(kept.eval) || judged_document.is_none()) {
         findings::step_facts(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
     }
     batch.recorded.opened += outcome.opened;
@@ -583,7 +588,7 @@ async fn gone(
     after.counts = Counts::default();
     after.headline = Headline::NotEvaluated;
     let news = News { target, surface: Some(surface), subject: Some(surface), ..News::of(EventKind::TargetGone) };
-    events::append(w, at_s, &news).await
+    events::append(w, at_s, news).await
 }
 
 /// Keeps the newest conversation of a surface, and for good those in which findings moved.
@@ -612,15 +617,17 @@ async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: 
     Ok(())
 }
 
-/// Adds the probe to its day and sums the day up in its month.
-async fn keep_probe(w: &mut Writing, seen: &Observation, after: &After, at_s: i64) -> Result<()> {
+/// Adds the probe to its day and sums the day up in its month. What was not tried is no probe.
+async fn keep_probe(w: &mut Writing, seen: &Observation, before: &Before, after: &After, at_s: i64) -> Result<()> {
+    if matches!(seen.outcome, Outcome::Skipped(_)) {
+        return Ok(());
+    }
     let day = at_s / DAY_S;
-    let packed: Option<Vec<u8>> = sqlx::query_scalar("SELECT probes FROM probe_day WHERE surface_id = $1 AND day = $2")
-        .bind(seen.surface.0)
-        .bind(day)
-        .fetch_optional(w.on())
-        .await?;
-    let mut packed = packed.unwrap_or_default();
+    let last_day = before.last_attempt_s.map(|at_s| at_s / DAY_S);
+    let mut packed = match last_day {
+        Some(last) if last == day => probes_of(w, seen.surface, day).await?,
+        _ => Vec::new(),
+    };
     let probe = Probe {
         minute: u16::try_from(at_s % DAY_S / 60).unwrap_or(0),
         outcome: seen.outcome.into(),
@@ -632,39 +639,55 @@ async fn keep_probe(w: &mut Writing, seen: &Observation, after: &After, at_s: i6
         judged: seen.judged.is_some(),
     };
     packed.extend(probe.pack());
+    let (month, day_of_month) = probes::month_of(day);
+    let mut days = match last_day.map(probes::month_of) {
+        Some((last, _)) if last == month => days_of(w, seen.surface, month).await?,
+        _ => Vec::new(),
+    };
     let headline = (after.first_evaluated_s.is_some() || seen.judged.is_some()).then_some(after.headline);
-    keep_day(w, seen.surface.0, day, &packed, headline).await?;
+    let earlier = probes::days(&days).nth(day_of_month).flatten().and_then(|day| day.headline);
+    if let Some(summed) = probes::Day::of(probes::probes(&packed), earlier.max(headline)) {
+        probes::put_day(&mut days, day_of_month, &summed);
+    }
+    write_probes(w, seen.surface, (day, packed), (month, days)).await
+}
+
+async fn probes_of(w: &mut Writing, surface: SurfaceId, day: i64) -> Result<Vec<u8>> {
+    let packed: Option<Vec<u8>> = sqlx::query_scalar("SELECT probes FROM probe_day WHERE surface_id = $1 AND day = $2")
+        .bind(surface.0)
+        .bind(day)
+        .fetch_optional(w.on())
+        .await?;
+    Ok(packed.unwrap_or_default())
+}
+
+async fn days_of(w: &mut Writing, surface: SurfaceId, month: i64) -> Result<Vec<u8>> {
+    let days: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT days FROM surface_month WHERE surface_id = $1 AND month = $2")
+            .bind(surface.0)
+            .bind(month)
+            .fetch_optional(w.on())
+            .await?;
+    Ok(days.unwrap_or_default())
+}
+
+async fn write_probes(w: &mut Writing, surface: SurfaceId, day: (i64, Vec<u8>), month: (i64, Vec<u8>)) -> Result<()> {
     sqlx::query(
         "INSERT INTO probe_day (surface_id, day, probes) VALUES ($1, $2, $3)
          ON CONFLICT (surface_id, day) DO UPDATE SET probes = excluded.probes",
     )
-    .bind(seen.surface.0)
-    .bind(day)
-    .bind(packed)
+    .bind(surface.0)
+    .bind(day.0)
+    .bind(day.1)
     .execute(w.on())
     .await?;
-    Ok(())
-}
-
-async fn keep_day(w: &mut Writing, surface: i64, day: i64, packed: &[u8], headline: Option<Headline>) -> Result<()> {
-    let (month, day_of_month) = probes::month_of(day);
-    let days: Option<Vec<u8>> =
-        sqlx::query_scalar("SELECT days FROM surface_month WHERE surface_id = $1 AND month = $2")
-            .bind(surface)
-            .bind(month)
-            .fetch_optional(w.on())
-            .await?;
-    let mut days = days.unwrap_or_default();
-    let earlier = probes::days(&days).nth(day_of_month).flatten().and_then(|day| day.headline);
-    let Some(summed) = probes::Day::of(probes::probes(packed), earlier.max(headline)) else { return Ok(()) };
-    probes::put_day(&mut days, day_of_month, &summed);
     sqlx::query(
         "INSERT INTO surface_month (surface_id, month, days) VALUES ($1, $2, $3)
          ON CONFLICT (surface_id, month) DO UPDATE SET days = excluded.days",
     )
-    .bind(surface)
-    .bind(month)
-    .bind(days)
+    .bind(surface.0)
+    .bind(month.0)
+    .bind(month.1)
     .execute(w.on())
     .await?;
     Ok(())

@@ -262,12 +262,8 @@ async fn new_ruleset(
         .execute(w.on())
         .await?;
     }
-    events::append(
-        w,
-        now_s,
-        &News { subject: Some(id), a: Some(count(rules.len())), ..News::of(EventKind::RulesetReleased) },
-    )
-    .await?;
+    let news = News { subject: Some(id), a: Some(count(rules.len())), ..News::of(EventKind::RulesetReleased) };
+    events::append(w, now_s, news).await?;
     Ok(id)
 }
 

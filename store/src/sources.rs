@@ -315,7 +315,7 @@ impl Store {
             CrawlState::Running | CrawlState::Incomplete | CrawlState::Interrupted => EventKind::CrawlDegraded,
         };
         let news = News { subject: Some(id.0), note: end.note.clone(), ..News::of(kind) };
-        events::append(&mut w, now_s, &news).await?;
+        events::append(&mut w, now_s, news).await?;
         w.commit().await
     }
 

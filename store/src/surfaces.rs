@@ -1,5 +1,7 @@
 //! Surfaces: what is due, who works on it, and what the crawler has to know before it asks again.
 
+use std::collections::HashSet;
+
 use sqlx::Row;
 
 use crate::Store;
@@ -123,21 +125,31 @@ impl Store {
         .bind(until_s)
         .fetch_all(w.on())
         .await?;
-        let mut due = Vec::with_capacity(taken.len());
+        let mut ids = HashSet::with_capacity(taken.len());
         for row in taken {
-            let row = sqlx::query(
-                "SELECT surface.id, surface.kind, surface.url, surface.document_id, surface.etag,
-                        surface.last_modified, surface.interval_s, surface.next_due_s, listing.document_id,
-                        (SELECT MIN(target_surface.target_id) FROM target_surface
-                         WHERE target_surface.surface_id = surface.id AND target_surface.removed_s IS NULL)
-                 FROM surface
-                 LEFT JOIN listing ON listing.id = surface.listing_id
-                 WHERE surface.id = $1",
-            )
-            .bind(row.try_get::<i64, _>(0)?)
-            .fetch_one(w.on())
-            .await?;
-            due.push(due_surface(&row)?);
+            ids.insert(SurfaceId(row.try_get(0)?));
+        }
+        // The holder may have others from before, taken in the same second.
+        let rows = sqlx::query(
+            "SELECT surface.id, surface.kind, surface.url, surface.document_id, surface.etag,
+                    surface.last_modified, surface.interval_s, surface.next_due_s, listing.document_id,
+                    (SELECT MIN(target_surface.target_id) FROM target_surface
+                     WHERE target_surface.surface_id = surface.id AND target_surface.removed_s IS NULL)
+             FROM lease
+             JOIN surface ON surface.id = lease.subject_id
+             LEFT JOIN listing ON listing.id = surface.listing_id
+             WHERE lease.kind = 'surface' AND lease.holder = $1 AND lease.taken_s = $2",
+        )
+        .bind(holder)
+        .bind(now_s)
+        .fetch_all(w.on())
+        .await?;
+        let mut due = Vec::with_capacity(ids.len());
+        for row in rows {
+            let surface = due_surface(&row)?;
+            if ids.contains(&surface.id) {
+                due.push(surface);
+            }
         }
         w.commit().await?;
         due.sort_by_key(|surface| (surface.due_s, surface.id));

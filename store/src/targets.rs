@@ -310,7 +310,7 @@ pub(crate) async fn see(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, n
         .fetch_optional(w.on())
         .await?;
     let (id, how) = match known {
-        None => (insert(w, trends, seen, now_s).await?, Sighting::New),
+        None => return Ok((make(w, trends, seen, now_s).await?, Sighting::New)),
         Some(row) if row.try_get::<Option<i64>, _>(1)?.is_some() => {
             let id = row.try_get(0)?;
             bring_back(w, trends, id, seen, now_s).await?;
@@ -318,24 +318,35 @@ pub(crate) async fn see(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, n
         }
         Some(row) => (row.try_get(0)?, Sighting::Known),
     };
-    if how != Sighting::New {
-        sqlx::query("UPDATE target SET last_seen_s = $2 WHERE id = $1 AND last_seen_s < $2")
-            .bind(id)
-            .bind(now_s)
-            .execute(w.on())
-            .await?;
-    }
+    sqlx::query("UPDATE target SET last_seen_s = $2 WHERE id = $1 AND last_seen_s < $2")
+        .bind(id)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+    list(w, id, seen.source, now_s).await?;
+    Ok((id, how))
+}
+
+/// Makes a target that is known to be new.
+pub(crate) async fn make(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, now_s: i64) -> Result<i64> {
+    let id = insert(w, trends, seen, now_s).await?;
+    list(w, id, seen.source, now_s).await?;
+    Ok(id)
+}
+
+/// Notes that the source lists the target.
+async fn list(w: &mut Writing, target: i64, source: i64, now_s: i64) -> Result<()> {
     sqlx::query(
         "INSERT INTO target_source (target_id, source_id, first_seen_s, last_seen_s)
          VALUES ($1, $2, $3, $3)
          ON CONFLICT (target_id, source_id) DO UPDATE SET last_seen_s = excluded.last_seen_s, gone_s = NULL",
     )
-    .bind(id)
-    .bind(seen.source)
+    .bind(target)
+    .bind(source)
     .bind(now_s)
     .execute(w.on())
     .await?;
-    Ok((id, how))
+    Ok(())
 }
 
 async fn insert(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, now_s: i64) -> Result<i64> {
@@ -363,7 +374,7 @@ async fn insert(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, now_s: i6
     trends.population(seen.kind, Headline::NotEvaluated, ReachState::Unknown, 1);
     trends.count(seen.kind, |cohort| cohort.added += 1);
     let news = News { target: Some(id), subject: Some(seen.source), ..News::of(EventKind::TargetAdded) };
-    events::append(w, now_s, &news).await?;
+    events::append(w, now_s, news).await?;
     Ok(id)
 }
 
@@ -390,6 +401,16 @@ pub(crate) async fn describe(w: &mut Writing, target: i64, seen: &Seen<'_>) -> R
     Ok(())
 }
 
+/// Another version is the current one, and nothing else is known of it.
+pub(crate) async fn declare(w: &mut Writing, target: i64, version: &str) -> Result<()> {
+    sqlx::query("UPDATE target SET declared_version = $2 WHERE id = $1")
+        .bind(target)
+        .bind(shortened(version, LONGEST_NAME))
+        .execute(w.on())
+        .await?;
+    Ok(())
+}
+
 async fn bring_back(w: &mut Writing, trends: &mut Trends, target: i64, seen: &Seen<'_>, now_s: i64) -> Result<()> {
     sqlx::query(
         "UPDATE target
@@ -403,7 +424,7 @@ async fn bring_back(w: &mut Writing, trends: &mut Trends, target: i64, seen: &Se
     .await?;
     trends.population(seen.kind, Headline::NotEvaluated, ReachState::Unknown, 1);
     let news = News { target: Some(target), subject: Some(seen.source), ..News::of(EventKind::TargetReturned) };
-    events::append(w, now_s, &news).await
+    events::append(w, now_s, news).await
 }
 
 /// Writes the words a target is found by, sixteen in one statement: a word twice is a word once.
@@ -500,6 +521,7 @@ pub(crate) async fn tie(w: &mut Writing, target: i64, tied: &Tied<'_>, now_s: i6
         .bind(tied.url)
         .fetch_optional(w.on())
         .await?;
+    let is_new = known.is_none();
     let surface = match known {
         None => insert_surface(w, tied, now_s).await?,
         Some(row) => {
@@ -519,15 +541,7 @@ pub(crate) async fn tie(w: &mut Writing, target: i64, tied: &Tied<'_>, now_s: i6
             surface
         }
     };
-    let tie: Option<Option<i64>> = sqlx::query_scalar(
-        "SELECT removed_s FROM target_surface WHERE target_id = $1 AND surface_id = $2 AND role = $3",
-    )
-    .bind(target)
-    .bind(surface)
-    .bind(tied.role.as_str())
-    .fetch_optional(w.on())
-    .await?;
-    if tie == Some(None) {
+    if !is_new && is_tied(w, target, surface, tied.role).await? {
         return Ok(surface);
     }
     sqlx::query(
@@ -543,6 +557,19 @@ pub(crate) async fn tie(w: &mut Writing, target: i64, tied: &Tied<'_>, now_s: i6
     .await?;
     sqlx::query("UPDATE target SET n_surfaces = n_surfaces + 1 WHERE id = $1").bind(target).execute(w.on()).await?;
     Ok(surface)
+}
+
+async fn is_tied(w: &mut Writing, target: i64, surface: i64, role: Role) -> Result<bool> {
+    let tie: Option<i64> = sqlx::query_scalar(
+        "SELECT surface_id FROM target_surface
+         WHERE target_id = $1 AND surface_id = $2 AND role = $3 AND removed_s IS NULL",
+    )
+    .bind(target)
+    .bind(surface)
+    .bind(role.as_str())
+    .fetch_optional(w.on())
+    .await?;
+    Ok(tie.is_some())
 }
 
 async fn insert_surface(w: &mut Writing, tied: &Tied<'_>, now_s: i64) -> Result<i64> {
@@ -651,7 +678,7 @@ async fn retire(
     .await?;
     let note = Some(reason.to_string());
     let news = News { target: Some(target), subject: Some(source), note, ..News::of(EventKind::TargetRetired) };
-    events::append(w, now_s, &news).await
+    events::append(w, now_s, news).await
 }
 
 /// What a surface gives to the row of its target.
@@ -871,7 +898,7 @@ pub(crate) async fn write_folded(
             b: Some(headline_rank(folded.headline)),
             ..News::of(EventKind::TargetHeadlineChanged)
         };
-        events::append(w, now_s, &news).await?;
+        events::append(w, now_s, news).await?;
     }
     Ok(())
 }

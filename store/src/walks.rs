@@ -17,7 +17,7 @@ use crate::events::{self, News};
 use crate::ids::{CrawlId, SourceId, WalkId};
 use crate::rows::{shortened, word};
 use crate::sources::{self, CrawlCounts};
-use crate::targets::{self, OwnerName, Seen, Sighting, Tied};
+use crate::targets::{self, OwnerName, Seen, Tied};
 use crate::trends::Trends;
 use crate::versions::{self, Candidate};
 use crate::words::{CrawlState, EventKind, RetireReason, Role, SurfaceKind, TargetKind};
@@ -313,6 +313,10 @@ struct Page {
     described: HashMap<i64, (Option<String>, Option<String>)>,
     /// Key of each unsettled target.
     names: HashMap<i64, String>,
+    /// Targets that this page made, by the listing that made and described them.
+    made_by: HashMap<i64, i64>,
+    /// Owners met on this page.
+    owners: HashMap<String, i64>,
     stored: PageStored,
 }
 
@@ -329,6 +333,8 @@ impl Page {
             unsettled: BTreeSet::new(),
             described: HashMap::new(),
             names: HashMap::new(),
+            made_by: HashMap::new(),
+            owners: HashMap::new(),
             stored: PageStored::default(),
         })
     }
@@ -352,7 +358,7 @@ impl Page {
             }
             None => self.insert(w, entry, document).await?,
         };
-        if entry.is_latest == Some(true) {
+        if entry.is_latest == Some(true) && self.made_by.get(&target) != Some(&listing) {
             // The version that loses the flag is not told of by the registry.
             sqlx::query(
                 "UPDATE listing SET is_latest = 0, changed_s = $4
@@ -428,8 +434,8 @@ impl Page {
     }
 
     async fn insert(&mut self, w: &mut Writing, entry: &Entry, document: i64) -> Result<(i64, i64)> {
-        let target = self.target(w, entry).await?;
         let id = w.next_id(Table::Listing).await?;
+        let target = self.target(w, entry, id).await?;
         sqlx::query(
             "INSERT INTO listing (id, source_id, target_id, name, version, status, status_message, published_ms,
                                   updated_ms, is_latest, document_id, meta, first_seen_s, last_seen_s, changed_s,
@@ -459,7 +465,7 @@ impl Page {
 
     /// The target with the entry's name, made when it is new. One that is retired comes back when it has a current
     /// version again.
-    async fn target(&mut self, w: &mut Writing, entry: &Entry) -> Result<i64> {
+    async fn target(&mut self, w: &mut Writing, entry: &Entry, listing: i64) -> Result<i64> {
         let known: Option<i64> = sqlx::query_scalar("SELECT id FROM target WHERE kind = 'mcp-server' AND key = $1")
             .bind(entry.name.as_str())
             .fetch_optional(w.on())
@@ -468,36 +474,43 @@ impl Page {
             return Ok(id);
         }
         self.stored.new_targets += 1;
-        self.see(w, &entry.name, entry.title.as_deref(), entry.description.as_deref(), None).await
+        let owner = self.owner(w, &entry.name).await?;
+        let title = (entry.title.as_deref(), entry.description.as_deref());
+        let seen = self.seen(&entry.name, title, &entry.version, owner);
+        let id = targets::make(w, &mut self.trends, &seen, self.now_s).await?;
+        self.made_by.insert(id, listing);
+        Ok(id)
     }
 
-    async fn see(
-        &mut self,
-        w: &mut Writing,
-        name: &str,
-        title: Option<&str>,
-        description: Option<&str>,
-        version: Option<&str>,
-    ) -> Result<i64> {
-        let slug = namespace(name);
-        let owner_name = slug.map(|slug| OwnerName { slug: slug.to_owned(), name: slug.to_owned() });
-        let owner = targets::owner(w, owner_name.as_ref(), self.now_s).await?;
-        let seen = Seen {
+    async fn owner(&mut self, w: &mut Writing, name: &str) -> Result<Option<i64>> {
+        let Some(slug) = namespace(name) else { return Ok(None) };
+        if let Some(id) = self.owners.get(slug) {
+            return Ok(Some(*id));
+        }
+        let owner = OwnerName { slug: slug.to_owned(), name: slug.to_owned() };
+        let id = targets::owner(w, Some(&owner), self.now_s).await?;
+        self.owners.extend(id.map(|id| (owner.slug, id)));
+        Ok(id)
+    }
+
+    fn seen<'a>(
+        &self,
+        name: &'a str,
+        (title, description): (Option<&'a str>, Option<&'a str>),
+        version: &'a str,
+        owner: Option<i64>,
+    ) -> Seen<'a> {
+        Seen {
             kind: TargetKind::McpServer,
             key: name,
             name: title,
             summary: description,
             url: None,
-            declared_version: version,
+            declared_version: Some(version),
             source: self.walk.source,
             owner,
             host: None,
-        };
-        let (id, how) = targets::see(w, &mut self.trends, &seen, self.now_s).await?;
-        if how != Sighting::New && version.is_some() {
-            targets::describe(w, id, &seen).await?;
         }
-        Ok(id)
     }
 
     /// For every target whose listings moved, finds the current version and points the surface at it.
@@ -516,9 +529,17 @@ impl Page {
     }
 
     async fn point_at(&mut self, w: &mut Writing, target: i64, name: &str, current: &Candidate) -> Result<()> {
-        let (title, description) = self.described.get(&current.listing).cloned().unwrap_or_default();
-        if self.described.contains_key(&current.listing) {
-            self.see(w, name, title.as_deref(), description.as_deref(), Some(&current.version)).await?;
+        if self.made_by.get(&target) != Some(&current.listing) {
+            let owner = self.owner(w, name).await?;
+            let described = self.described.get(&current.listing).cloned();
+            let (title, description) = described.clone().unwrap_or_default();
+            let seen = self.seen(name, (title.as_deref(), description.as_deref()), &current.version, owner);
+            targets::see(w, &mut self.trends, &seen, self.now_s).await?;
+            if described.is_some() {
+                targets::describe(w, target, &seen).await?;
+            } else {
+                targets::declare(w, target, &current.version).await?;
+            }
         }
         let url = versions::latest_url(&self.base, name);
         let tied = Tied { kind: SurfaceKind::ServerJson, url: &url, role: Role::Main, host: None, interval_s: None };
@@ -737,7 +758,7 @@ async fn settle_after_loss(
     if let Some(surface) = surface {
         point_surface(w, target, walk.source, surface, current, now_s).await?;
     }
-    Ok(())
+    targets::declare(w, target, &current.version).await
 }
 
 /// Too many would be gone: a registry that was reset, or a proxy that cuts. A person is told, nothing is marked.
@@ -752,7 +773,7 @@ async fn hold_back(w: &mut Writing, walk: &OpenWalk, leaving: i64, known: i64, n
         .execute(w.on())
         .await?;
     let news = News { subject: Some(walk.crawl), note: Some(note), ..News::of(EventKind::CrawlDegraded) };
-    events::append(w, now_s, &news).await
+    events::append(w, now_s, news).await
 }
 
 async fn close_walk(w: &mut Writing, walk: &OpenWalk, end: &WalkEnd, now_s: i64) -> Result<()> {

@@ -3,6 +3,7 @@
 mod opening;
 mod record;
 mod sources;
+mod speed;
 mod support;
 mod surfaces;
 mod targets;
