@@ -197,6 +197,12 @@ impl Document {
         self.depth
     }
 
+    /// What strings and keys with escapes say, one behind another: together with [`Document::text`] everything that a
+    /// reader of the document can see, for rules that look whether a word occurs at all.
+    pub(crate) fn unescaped(&self) -> &str {
+        &self.unescaped
+    }
+
     /// The text that was read, without a byte order mark; of a body that is not UTF-8 what stands before the first wrong
     /// byte.
     pub fn text(&self) -> &str {

@@ -6,10 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::catalogue;
 use crate::document::Document;
-use crate::judge::{Given, Origin, Settings, Subject, judge};
+use crate::judge::{Given, Settings, Subject, judge};
 use crate::kind::Kind;
 use crate::report::{Outcome, Report};
 use crate::rule::{Axis, Check, Class, Example, Rule, Severity};
+use crate::session::{Session, Surface};
+use crate::session_judge::{judge_session, origin};
 
 /// The base documents, newest version first within a kind.
 const BASES: &[(&str, Kind, &str, &str)] = &[
@@ -203,6 +205,11 @@ fn numbered(item: &Value, n: usize) -> Value {
     serde_json::from_str(&item.to_string().replace('#', &n.to_string())).expect("a number breaks no JSON")
 }
 
+/// Whether an example of the rule lies over nothing: it is a body, or a conversation.
+fn is_text_itself(rule: &Rule) -> bool {
+    matches!(rule.check, Check::Body(_) | Check::Way(_) | Check::Session(_))
+}
+
 fn report_of(rule: &Rule, example: &Example) -> Report {
     let given: Given = match example.context {
         "" => Given::default(),
@@ -211,7 +218,7 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
     let base = base_of(rule, example);
     let kind = base.map_or_else(|| rule.on.first().copied().unwrap_or(Kind::Unknown), |(kind, ..)| kind);
     let text = match base {
-        Some((.., base)) if !example.whole && !matches!(rule.check, Check::Body(_)) => {
+        Some((.., base)) if !example.whole && !is_text_itself(rule) => {
             let base: Value = serde_json::from_str(base).expect("the base is JSON");
             let over: Value =
                 serde_json::from_str(example.text).unwrap_or_else(|e| panic!("{}: {e}: {}", rule.id, example.text));
@@ -224,13 +231,25 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
     for (key, value) in &given.settings {
         settings.set(key, value.clone()).expect("the example's setting exists");
     }
+    if matches!(rule.check, Check::Way(_) | Check::Session(_)) {
+        return session_report(&text, &given, &settings);
+    }
     let stated = (rule.id != catalogue::KIND_UNRECOGNISED).then_some(kind);
     // Neither an MCP message nor metadata shows the revision it was exchanged in.
     let hides_it = crate::mcp::is_message(kind) || crate::oauth::is_metadata(kind);
     let version = base.filter(|_| hides_it).map(|(_, version, _)| version);
     let subject =
-        Subject { kind: stated, version, origin: Origin::PublicHost, given: &given, session: None, answer: None };
+        Subject { kind: stated, version, origin: origin(&given, None), given: &given, session: None, answer: None };
     judge(&body(&text), &subject, &settings)
+}
+
+/// A conversation; `"base:NAME"` in place of a body stands for that base document.
+fn session_report(text: &str, given: &Given, settings: &Settings) -> Report {
+    let filled =
+        BASES.iter().fold(text.to_owned(), |text, (name, _, _, base)| text.replace(&format!("\"base:{name}\""), base));
+    let session: Session = serde_json::from_str(&filled).expect("the example is a session");
+    let surface = given.surface.as_deref().map_or(Ok(Surface::AgentCard), str::parse).expect("the surface exists");
+    judge_session(&session, surface, None, given, settings)
 }
 
 /// The body of an example; `base64:` stands before one that is no text.

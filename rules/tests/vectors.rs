@@ -9,7 +9,7 @@ use plumbline_rules::catalogue;
 use plumbline_rules::judge::Settings;
 use plumbline_rules::line::judge_line;
 use plumbline_rules::report::Report;
-use plumbline_rules::rule::{Axis, Class, Severity};
+use plumbline_rules::rule::{Axis, Class, Severity, Stops};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -53,6 +53,12 @@ fn vectors(family: &str) -> Option<Vec<Vector>> {
     }
 }
 
+/// Besides cards a vector need not name all that its document brings: its rule, its note, and what speaks there too.
+const BESIDE: &[(&str, &str, &str)] = &[
+    ("oauth/as-endpoint-not-https", "loopback", "common/url-not-public"),
+    ("mcp/icon-scheme", "javascript", "common/unsafe-url-scheme"),
+];
+
 fn said(report: &Report) -> Vec<(&'static str, String)> {
     report.fired().flat_map(|(rule, found)| found.iter().map(|o| (rule.id, o.pointer.clone()))).collect()
 }
@@ -60,6 +66,9 @@ fn said(report: &Report) -> Vec<(&'static str, String)> {
 /// Facts that a card brings by itself (catalogue §5).
 fn base_facts(report: &Report, card: &RawValue) -> BTreeSet<&'static str> {
     if report.states().any(|(rule, _)| rule.axis == Axis::Detection) {
+        return BTreeSet::new();
+    }
+    if report.fired().any(|(rule, _)| rule.stops == Stops::Document) {
         return BTreeSet::new();
     }
     // A card that nests too deep for this reader was not judged, and has none.
@@ -105,6 +114,7 @@ fn mismatch(vector: &Vector) -> Option<String> {
     }
     let mut wanted: BTreeSet<&str> = vector.also.iter().map(String::as_str).collect();
     wanted.extend(fires.then_some(rule));
+    wanted.extend(BESIDE.iter().filter(|(of, note, _)| *of == rule && *note == vector.note).map(|(_, _, also)| *also));
     let (got, wanted): (BTreeSet<&str>, BTreeSet<&str>) = if vector.kind == "a2a-card" {
         wanted.extend(base_facts(&report, &vector.document));
         wanted.retain(|id| catalogue::find(id).is_some());

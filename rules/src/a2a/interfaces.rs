@@ -256,7 +256,7 @@ crate::rule! {
                     [{}, {"url": "wss://tides.example.com/ws", "protocolBinding": "https://tides.example.com/ws/v1"}]}"#,
             ),
         ],
-        yields_to: &["a2a/endpoint-placeholder", "a2a/no-endpoint-declared"],
+        yields_to: &["common/unsafe-url-scheme", "a2a/endpoint-placeholder", "a2a/no-endpoint-declared"],
         check: Check::Document(interface_url_invalid),
     }
 }
@@ -296,7 +296,7 @@ crate::rule! {
             fires(&["/url"], r#"{"url": "HTTP://tides.example.com/a2a"}"#).over("a2a-0.3"),
             silent(r#"{"supportedInterfaces": [{"url": "https://tides.example.com/http://"}]}"#),
         ],
-        yields_to: &["a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address"],
+        yields_to: &["common/url-not-public", "a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address"],
         check: Check::Document(plain_http),
     }
 }
@@ -372,6 +372,7 @@ crate::rule! {
             silent(r#"{"supportedInterfaces": [{"url": "https://example.community/todo"}]}"#)
                 .given(r#"{"settings": {"a2a.example_domains_are_placeholders": true}}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Document(endpoint_placeholder),
     }
 }
@@ -467,7 +468,7 @@ crate::rule! {
             fires(&["/url"], r#"{"url": "https://tides.example.com/README.md"}"#).over("a2a-0.3"),
             silent(r#"{"supportedInterfaces": [{"url": "https://tides.example.com/docs/a2a"}]}"#),
         ],
-        yields_to: &["a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address", "a2a/plain-http"],
+        yields_to: &["common/url-not-public", "a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address", "a2a/plain-http"],
         check: Check::Document(endpoint_not_an_endpoint),
     }
 }
@@ -508,7 +509,7 @@ crate::rule! {
             ),
             silent(r#"{"supportedInterfaces": [{}, {"url": "[2001:db8::7]:443", "protocolBinding": "GRPC"}]}"#),
         ],
-        yields_to: &["a2a/endpoint-placeholder"],
+        yields_to: &["common/unsafe-url-scheme", "a2a/endpoint-placeholder"],
         check: Check::Document(grpc_address),
     }
 }

@@ -121,6 +121,7 @@ crate::rule! {
             ),
             silent(r#"{"iconUrl": "data:image/png;base64,iVBORw0KGgo="}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Document(url_not_absolute),
     }
 }
@@ -202,7 +203,7 @@ crate::rule! {
                     {"openIdConnectUrl": "https://id.example.com/.well-known/openid-configuration"}}}}"#,
             ),
         ],
-        yields_to: &["a2a/url-not-absolute"],
+        yields_to: &["common/url-not-public", "a2a/url-not-absolute"],
         check: Check::Document(oauth_url_plain_http),
     }
 }

@@ -156,7 +156,7 @@ crate::rule! {
                 &["/registration_endpoint"],
                 r#"{"registration_endpoint": "http://login.tides.example.com/register"}"#,
             ),
-            silent(r#"{"registration_endpoint": "http://localhost:9000/register"}"#),
+            silent(r#"{"registration_endpoint": "http://localhost:9000/register"}"#).given(r#"{"served_from": "http://localhost:9000"}"#),
         ],
         check: Check::Document(as_endpoint_not_https),
     }

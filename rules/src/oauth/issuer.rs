@@ -92,7 +92,7 @@ crate::rule! {
             fires(&["/issuer"], r#"{"issuer": "https://login.tides.example.com/tenant?x=1"}"#),
             fires(&["/issuer"], r#"{"issuer": "http://login.tides.example.com"}"#),
             fires(&["/issuer"], r#"{"issuer": "login.tides.example.com"}"#),
-            silent(r#"{"issuer": "http://localhost:9000"}"#),
+            silent(r#"{"issuer": "http://localhost:9000"}"#).given(r#"{"served_from": "http://localhost:9000"}"#),
             silent(r#"{"issuer": "https://login.tides.example.com/{tenant}/v2"}"#),
         ],
         stops: Stops::Value,

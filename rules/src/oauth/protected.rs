@@ -85,7 +85,7 @@ crate::rule! {
             ),
             fires(&["/authorization_servers/1"], r#"{"authorization_servers": ["https://a.example.com", 7]}"#),
             silent(r#"{"authorization_servers": ["https://login.tides.example.com:8443/t/1"]}"#),
-            silent(r#"{"authorization_servers": ["http://localhost:9000"]}"#),
+            silent(r#"{"authorization_servers": ["http://localhost:9000"]}"#).given(r#"{"served_from": "http://localhost:9000"}"#),
         ],
         check: Check::Each(&["/authorization_servers/*"], prm_authorization_server_invalid),
     }

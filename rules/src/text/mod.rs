@@ -6,6 +6,7 @@
 mod host;
 mod instant;
 mod media_type;
+mod placeholder;
 mod quote;
 mod template;
 mod url;
@@ -14,6 +15,7 @@ mod version;
 pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
 pub use instant::Instant;
 pub use media_type::MediaType;
+pub use placeholder::is_placeholder;
 pub use quote::quote;
 pub use template::{Variable, variables, with_samples};
 pub use url::{AbsoluteUrl, is_absolute_uri};
