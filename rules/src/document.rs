@@ -426,6 +426,11 @@ impl<'d> Node<'d> {
         (self.at != 0).then(|| Node { document: self.document, at: self.entry().parent })
     }
 
+    /// Its members or items, whatever rules hide: for looking up what references point at.
+    pub(crate) fn below(self) -> impl Iterator<Item = Node<'d>> {
+        self.children().filter(|child| !child.entry().shadowed)
+    }
+
     /// It and everything below as a value without places, hidden content included; of members with one key the last. A
     /// number beyond a double becomes the largest one.
     pub fn to_value(self) -> serde_json::Value {

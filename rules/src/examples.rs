@@ -143,6 +143,8 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
         "2025-11-25",
         include_str!("../examples/oauth-authorization-server.json"),
     ),
+    ("openapi-3.1", Kind::Openapi, "3.1", include_str!("../examples/openapi-3.1.json")),
+    ("openapi-3.0", Kind::Openapi, "3.0", include_str!("../examples/openapi-3.0.json")),
 ];
 
 fn base_of(rule: &Rule, example: &Example) -> Option<(Kind, &'static str, &'static str)> {

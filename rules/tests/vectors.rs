@@ -169,6 +169,11 @@ fn oauth() {
 }
 
 #[test]
+fn openapi() {
+    holds("openapi");
+}
+
+#[test]
 fn registry() {
     holds("registry");
 }

@@ -1,11 +1,41 @@
 //! OpenAPI 3.0 and 3.1 documents that agents may call.
 
-use crate::document::Node;
-use crate::kind::{Known, Profile};
+mod info;
+mod operations;
+mod parameters;
+mod parts;
+mod paths;
+mod reference;
+mod requirements;
+mod responses;
+mod schemas;
+mod schemes;
+mod servers;
+mod version;
+
+use crate::document::{Node, Type};
+use crate::judge::Context;
+use crate::kind::{Kind, Known, Profile};
 use crate::rule::Rule;
 
 /// The topics in the order their rules run.
-pub(crate) const TOPICS: &[&[&Rule]] = &[];
+pub(crate) const TOPICS: &[&[&Rule]] = &[
+    version::RULES,
+    info::RULES,
+    servers::RULES,
+    paths::RULES,
+    operations::RULES,
+    parameters::RULES,
+    responses::RULES,
+    reference::RULES,
+    schemas::RULES,
+    requirements::RULES,
+    schemes::RULES,
+];
+
+const V3: &[&str] = &["3.0", "3.1"];
+
+const OPENAPI: &[Kind] = &[Kind::Openapi];
 
 const V3_1: Profile = Profile { name: "openapi-3.1", versions: &["3.1"], needs_all: false };
 const V3_0: Profile = Profile { name: "openapi-3.0", versions: &["3.0"], needs_all: false };
@@ -28,4 +58,18 @@ pub(crate) fn profile(root: Node<'_>, stated: Option<&str>) -> (Profile, Known) 
 /// Whether a version is that release or a patch of it: `3.1`, `3.1.0`, `3.1.0-rc1`, and not `3.10`.
 fn is_release(version: &str, release: &str) -> bool {
     version.strip_prefix(release).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn is_3_0(context: &Context<'_>) -> bool {
+    context.profile.has("3.0")
+}
+
+/// The member of that name, when it is an object.
+fn object<'d>(node: Node<'d>, name: &str) -> Option<Node<'d>> {
+    node.get(name).filter(|member| member.kind() == Type::Object)
+}
+
+/// Whether the member of that name is a text that says something.
+fn says(node: Node<'_>, name: &str) -> bool {
+    node.get(name).and_then(Node::text).is_some_and(|text| !text.trim().is_empty())
 }

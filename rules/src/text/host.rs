@@ -82,7 +82,7 @@ fn without_final_dot(host: &str) -> &str {
 }
 
 /// Percent escapes undone, as far as the result is text.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+pub fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

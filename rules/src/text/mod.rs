@@ -12,7 +12,7 @@ mod template;
 mod url;
 mod version;
 
-pub use host::{host_is_loopback, ip_literal, is_public_host, registrable_domain, same_site};
+pub use host::{host_is_loopback, ip_literal, is_public_host, percent_decoded, registrable_domain, same_site};
 pub use instant::Instant;
 pub use media_type::MediaType;
 pub use placeholder::is_placeholder;
