@@ -161,7 +161,8 @@ async fn prepare(connection: &mut AnyConnection, read_only: bool, busy_ms: u32) 
         )
         .await?;
     if read_only {
-        connection.execute("PRAGMA query_only = ON").await?;
+        // Readers see the file through the memory map; a cache for each of them would hold the same pages again.
+        connection.execute("PRAGMA query_only = ON; PRAGMA cache_size = -4096").await?;
     }
     Ok(())
 }

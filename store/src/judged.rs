@@ -105,6 +105,16 @@ impl Judged {
             && self.headline != Headline::NotDetected
             && self.known.is_some_and(|known| known != Known::Undetermined)
     }
+
+    /// Whether it counts as having looked: most rules could be judged. A body that does not parse is not a look at the
+    /// document, so that the first one that does still gives the baseline.
+    pub(crate) fn is_a_look(&self) -> bool {
+        let could =
+            |outcome: &&RuleOutcome| matches!(outcome.said, Said::Fires(_) | Said::Passes | Said::NotApplicable);
+        let could = self.outcomes.iter().filter(could).count();
+        let has_word = !matches!(self.headline, Headline::NotDetected | Headline::NotEvaluated);
+        self.is_complete && has_word && could * 2 >= self.outcomes.len()
+    }
 }
 
 fn outcome(result: &report::RuleResult) -> RuleOutcome {

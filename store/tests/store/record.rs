@@ -154,6 +154,35 @@ async fn what_was_not_evaluated_keeps_its_state_and_turns_stale() {
 }
 
 #[tokio::test]
+async fn what_could_not_be_told_is_no_first_look_and_what_has_no_revision_is() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let undetermined = |outcomes: &[(&'static str, char)]| {
+            let known = Some(plumbline_store::words::Known::Undetermined);
+            plumbline_store::judged::Judged { known, ..judged(rules, outcomes) }
+        };
+        let broken = undetermined(&[("common/json", 'F'), ("a2a/e", 'U'), ("a2a/w", 'U')]);
+        store.record(&[seen(surface, NOON, "{", broken)]).await.unwrap();
+        store
+            .record(&[seen(surface, NOON + 1, "{}", undetermined(&[("common/json", 'P'), ("a2a/e", 'F')]))])
+            .await
+            .unwrap();
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        store
+            .record(&[seen(surface, NOON + 2, "[]", undetermined(&[("common/json", 'P'), ("a2a/e", 'P')]))])
+            .await
+            .unwrap();
+        store
+            .record(&[seen(surface, NOON + 3, "{}", undetermined(&[("common/json", 'P'), ("a2a/e", 'F')]))])
+            .await
+            .unwrap();
+        assert_eq!(finding(&store).await, "open again document -");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_fix_that_breaks_again_is_a_regression() {
     for_each_database(async |store| {
         let rules = ruleset(&store).await;
