@@ -105,15 +105,16 @@ fn shown(card: Node<'_>) -> (Profile, Known) {
         let known = if interfaces.items().any(says) { Known::Declared } else { Known::Inferred };
         return (if url.is_some() { HYBRID } else { V1_0 }, known);
     }
-    let version = given("protocolVersion", "protocol_version").filter(|v| v.kind() == Type::String);
-    let version = version.and_then(Node::text).map(str::trim).filter(|text| !text.is_empty());
+    let declared = given("protocolVersion", "protocol_version");
+    let version = declared.and_then(Node::text).map(str::trim).filter(|text| !text.is_empty());
+    let is_blank = declared.is_none_or(|node| node.kind() == Type::String && version.is_none());
     let release = version.and_then(release);
     match release {
         Some((0, 1)) => return (V0_1, Known::Declared),
         Some((0, 2)) => return (V0_2, Known::Declared),
         _ => {}
     }
-    if version.is_none() && card.given("authentication").is_some() {
+    if is_blank && card.given("authentication").is_some() {
         return (V0_1, Known::Inferred);
     }
     match (release, url) {
@@ -131,4 +132,48 @@ pub(super) fn release(version: &str) -> Option<(u32, u32)> {
     let minor: u32 = numbers.next().unwrap_or("0").parse().ok()?;
     (numbers.next().is_none_or(|patch| patch.parse::<u32>().is_ok()) && numbers.next().is_none() && major < 1000)
         .then_some((major, minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    #[test]
+    fn the_shape_decides_and_the_claim_comes_second() {
+        let rows = [
+            (r#"{"supportedInterfaces": [{"protocolVersion": "1.0"}], "url": "x"}"#, "a2a-hybrid", Known::Declared),
+            (r#"{"supported_interfaces": [{"protocol_version": "1.0"}], "url": "x"}"#, "a2a-hybrid", Known::Declared),
+            (r#"{"supportedInterfaces": [{"protocolVersion": " "}], "url": null}"#, "a2a-1.0", Known::Inferred),
+            (r#"{"supportedInterfaces": [], "protocolVersion": "0.2"}"#, "a2a-1.0", Known::Inferred),
+            (r#"{"protocolVersion": "0.1.0"}"#, "a2a-0.1", Known::Declared),
+            (r#"{"protocolVersion": "0.2.6", "url": "x"}"#, "a2a-0.2", Known::Declared),
+            (r#"{"protocolVersion": "0.2.6", "authentication": {}}"#, "a2a-0.2", Known::Declared),
+            (r#"{"protocolVersion": "", "authentication": {}, "url": "x"}"#, "a2a-0.1", Known::Inferred),
+            (r#"{"authentication": {}}"#, "a2a-0.1", Known::Inferred),
+            (r#"{"authentication": null, "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"protocolVersion": 0.2, "authentication": {}, "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"protocolVersion": "0.3", "authentication": {}}"#, "a2a-0.3", Known::Declared),
+            (r#"{"protocolVersion": "1.0.0", "url": "x"}"#, "a2a-0.3", Known::Inferred),
+            (r#"{"protocolVersion": "2025-06-18", "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"protocolVersion": "v0.3", "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"protocolVersion": "1.0.0"}"#, "a2a-undetermined", Known::Undetermined),
+            (r#"{"supportedInterfaces": null}"#, "a2a-undetermined", Known::Undetermined),
+        ];
+        for (card, name, known) in rows {
+            let document = Document::from_text(card);
+            let (profile, how) = profile(document.root().expect("it parses"), None);
+            assert_eq!((profile.name, how), (name, known), "{card}");
+        }
+    }
+
+    #[test]
+    fn a_stated_version_wins_unless_the_card_shows_more() {
+        let of =
+            |card: &str, stated| profile(Document::from_text(card).root().expect("it parses"), Some(stated)).0.name;
+        assert_eq!(of(r#"{"url": "x"}"#, "1.0"), "a2a-1.0");
+        assert_eq!(of(r#"{"url": "x", "supportedInterfaces": []}"#, "1.0"), "a2a-hybrid");
+        assert_eq!(of(r#"{"name": "x"}"#, "0.3"), "a2a-0.3");
+        assert_eq!(of(r#"{"url": "x"}"#, "7"), "a2a-0.3");
+    }
 }

@@ -79,7 +79,7 @@ impl<'d> Around<'_, 'd> {
             Stranger::Endpoint
         } else if let Some(name) = self.typo_of(key) {
             Stranger::Typo(name)
-        } else if !is_interface(at) && names_other_protocol(key) && holds_public_address(member) {
+        } else if !is_interface(at) && leads_elsewhere(key, member) {
             Stranger::OtherProtocol
         } else {
             Stranger::Private
@@ -185,6 +185,11 @@ fn words(name: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// Whether a member of that name holds the public address of something that speaks another protocol.
+fn leads_elsewhere(key: &str, member: Node<'_>) -> bool {
+    names_other_protocol(key) && holds_public_address(member)
 }
 
 fn holds_public_address(member: Node<'_>) -> bool {
@@ -335,6 +340,7 @@ crate::rule! {
         examples: &[
             fires(&["/mcpEndpoint"], r#"{"mcpEndpoint": "https://tides.example.com/mcp"}"#),
             fires(&["/openapi"], r#"{"openapi": {"url": "https://tides.example.com/openapi.json"}}"#),
+            fires(&["/services/mcp"], r#"{"services": {"mcp": {"url": "https://tides.example.com/mcp"}}}"#),
             silent(r#"{"mcp": true, "apiNotes": "https://tides.example.com"}"#),
             silent(r#"{"mcpUrl": "https://localhost:3000/mcp"}"#),
         ],
@@ -343,14 +349,23 @@ crate::rule! {
 }
 
 fn other_protocol_address(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    strangers(card, context, |member, stranger| {
-        if let Stranger::OtherProtocol = stranger {
-            out.add(
-                member,
-                format!("{} holds an address of another protocol", quote(member.key().unwrap_or_default())),
-            );
+    strangers(card, context, |member, stranger| match stranger {
+        Stranger::OtherProtocol => report_lead(member, out),
+        Stranger::Private => {
+            let leads = |node: &Node<'_>| node.key().is_some_and(|key| leads_elsewhere(key, *node));
+            member.walk().skip(1).filter(leads).for_each(|node| report_lead(node, out));
         }
+        Stranger::SnakeCase(_)
+        | Stranger::MutualTls
+        | Stranger::FlatRequirement
+        | Stranger::Removed
+        | Stranger::Endpoint
+        | Stranger::Typo(_) => {}
     });
+}
+
+fn report_lead(node: Node<'_>, out: &mut Occurrences) {
+    out.add(node, format!("{} holds an address of another protocol", quote(node.key().unwrap_or_default())));
 }
 
 #[cfg(test)]

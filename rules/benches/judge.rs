@@ -1,0 +1,104 @@
+//! Judging beside plain parsing, over the shared corpus of agent cards or else over our own base documents.
+//!
+//! One iteration is all cards, so a time divided by the number of cards (printed first) is the time for one. The aim is
+//! that reading and judging take no more than four times the parsing and 40 µs on top.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use divan::{Bencher, black_box};
+use plumbline_rules::document::Document;
+use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
+use plumbline_rules::kind::Kind;
+use plumbline_rules::report::Report;
+
+static CARDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(cards);
+
+fn main() {
+    let bytes: usize = CARDS.iter().map(Vec::len).sum();
+    println!("{} cards of {} bytes on average", CARDS.len(), bytes / CARDS.len());
+    divan::main();
+    report_aim();
+}
+
+/// The corpus where it lies beside the project, our base documents elsewhere.
+fn cards() -> Vec<Vec<u8>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shared = std::env::var_os("PLUMBLINE_SHARED").map_or_else(|| here.join("../../shared"), PathBuf::from);
+    let of_corpus = json_files(&shared.join("corpus/agent-cards"));
+    let files = if of_corpus.is_empty() { json_files(&here.join("examples")) } else { of_corpus };
+    files.iter().map(|file| std::fs::read(file).expect("a listed file is there")).collect()
+}
+
+fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    files
+}
+
+#[divan::bench]
+fn parse() {
+    parse_all();
+}
+
+#[divan::bench]
+fn read() {
+    for card in CARDS.iter() {
+        black_box(Document::read(black_box(card)));
+    }
+}
+
+#[divan::bench]
+fn read_and_judge(bencher: Bencher<'_, '_>) {
+    let settings = Settings::default();
+    bencher.bench(|| judge_all(&settings));
+}
+
+fn parse_all() {
+    for card in CARDS.iter() {
+        // Two of the corpus are no JSON; failing is part of the work there.
+        drop(black_box(serde_json::from_slice::<serde_json::Value>(black_box(card))));
+    }
+}
+
+fn judge_all(settings: &Settings) {
+    for card in CARDS.iter() {
+        black_box(judged(black_box(card), settings));
+    }
+}
+
+fn judged(card: &[u8], settings: &Settings) -> Report {
+    let given = Given::default();
+    let subject = Subject {
+        kind: Some(Kind::AgentCard),
+        version: None,
+        origin: Origin::PublicHost,
+        given: &given,
+        session: None,
+        answer: None,
+    };
+    judge(&Document::read(card), &subject, settings)
+}
+
+/// Prints both per card, and how they stand to the aim.
+fn report_aim() {
+    let settings = Settings::default();
+    let parsing = fastest(parse_all);
+    let judging = fastest(|| judge_all(&settings));
+    let aim = parsing * 4 + Duration::from_micros(40);
+    let word = if judging <= aim { "within" } else { "beyond" };
+    println!("per card: parse {parsing:.1?}, read and judge {judging:.1?}, {word} the aim of {aim:.1?}");
+}
+
+/// The fastest of a few rounds, per card: what else ran on the machine only makes slower.
+fn fastest(round: impl Fn()) -> Duration {
+    let timed = || {
+        let start = Instant::now();
+        round();
+        start.elapsed()
+    };
+    let cards = u32::try_from(CARDS.len()).expect("there are few cards");
+    (0..20).map(|_| timed()).min().expect("there are rounds") / cards
+}
