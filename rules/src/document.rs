@@ -4,7 +4,7 @@
 //! because no JSON crate gives byte positions, duplicate keys and bounded depth together; a test holds it against
 //! `serde_json` on generated input.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -114,6 +114,47 @@ pub struct Document {
     more_behind: bool,
     depth: usize,
     met_hidden: Cell<bool>,
+    lines: OnceCell<Lines>,
+}
+
+/// Where lines begin, and how many characters stand before every so many bytes: a document with thousands of findings is
+/// counted through once, not once for each.
+#[derive(Debug, Clone)]
+struct Lines {
+    starts: Vec<usize>,
+    characters: Vec<usize>,
+}
+
+impl Lines {
+    const BLOCK: usize = 256;
+
+    fn of(text: &str) -> Lines {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let counts = text.as_bytes().chunks(Self::BLOCK).scan(0, |sum, block| {
+            let before = *sum;
+            *sum += characters(block);
+            Some(before)
+        });
+        Lines { starts: std::iter::once(0).chain(newlines).collect(), characters: counts.collect() }
+    }
+
+    fn line_column(&self, text: &str, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line - 1];
+        (line, self.characters_before(text, at) - self.characters_before(text, start) + 1)
+    }
+
+    fn characters_before(&self, text: &str, at: usize) -> usize {
+        let block = at / Self::BLOCK;
+        let whole = self.characters.get(block).copied();
+        let from = if whole.is_some() { block } else { block.saturating_sub(1) } * Self::BLOCK;
+        self.characters.get(from / Self::BLOCK).copied().unwrap_or(0) + characters(&text.as_bytes()[from..at])
+    }
+}
+
+/// The bytes that begin a character, so that a position inside one does no harm.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }
 
 impl Document {
@@ -163,6 +204,7 @@ impl Document {
             depth: 0,
             more_behind: false,
             met_hidden: Cell::new(false),
+            lines: OnceCell::new(),
         }
     }
 
@@ -238,13 +280,7 @@ impl Document {
 
     /// Line and column of a byte position, both from 1; columns count characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
-        let at = at.min(self.text.len());
-        let before = &self.text.as_bytes()[..at];
-        let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
-        // Counts the bytes that begin a character, so a position inside one does no harm.
-        let column = before[start..].iter().filter(|&&b| b & 0xC0 != 0x80).count() + 1;
-        (line, column)
+        self.lines.get_or_init(|| Lines::of(&self.text)).line_column(&self.text, at.min(self.text.len()))
     }
 
     /// Puts a value and all below it out of sight of later rules.
@@ -1071,6 +1107,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn lines_and_columns_are_those_that_counting_gives(text in "[aä🌊\\n]{0,700}", at in 0usize..3000) {
+            let at = at.min(text.len());
+            let before = &text.as_bytes()[..at];
+            let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |p| p + 1);
+            let counted = (before.iter().filter(|&&b| b == b'\n').count() + 1, characters(&before[start..]) + 1);
+            prop_assert_eq!(Lines::of(&text).line_column(&text, at), counted);
+        }
+
         #[test]
         fn reads_what_serde_json_reads(text in r#"[\[\]{}",:\\a-f0-9eE.+\-u \ntrfalsn]{0,40}"#) {
             agrees(&text);

@@ -3,7 +3,7 @@
 //! Order is bytes, detection, names and types, then everything else; a rule that `stops` puts what it spoke about out of
 //! sight of those after it. A rule that met something out of sight and found nothing is *not evaluated*, never passed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -485,17 +485,16 @@ fn yield_to_others(results: &mut [Judged]) {
     if modest.is_empty() {
         return;
     }
-    let said: Vec<(&'static str, Vec<String>)> = results
-        .iter()
-        .filter(|judged| !judged.found.is_empty())
-        .map(|judged| (judged.rule.id, judged.found.iter().map(|f| f.occurrence.pointer.clone()).collect()))
-        .collect();
+    let heard: HashSet<&str> = modest.iter().flat_map(|&n| results[n].rule.yields_to.iter().copied()).collect();
+    let mut said: HashMap<&'static str, HashSet<String>> = HashMap::new();
+    for judged in results.iter().filter(|judged| heard.contains(judged.rule.id)) {
+        let pointers = judged.found.iter().map(|found| found.occurrence.pointer.clone());
+        said.entry(judged.rule.id).or_default().extend(pointers);
+    }
     for n in modest {
         let judged = &mut results[n];
-        let better = |pointer: &String| {
-            said.iter().any(|(id, pointers)| judged.rule.yields_to.contains(id) && pointers.contains(pointer))
-        };
-        judged.found.retain(|found| !better(&found.occurrence.pointer));
+        let better: Vec<_> = judged.rule.yields_to.iter().filter_map(|id| said.get(id)).collect();
+        judged.found.retain(|found| !better.iter().any(|pointers| pointers.contains(&found.occurrence.pointer)));
         if judged.found.is_empty() {
             judged.otherwise = Outcome::NotEvaluated(NotEvaluated::Parent);
         }

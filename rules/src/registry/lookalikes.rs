@@ -201,7 +201,10 @@ fn rests(text: &str) -> Vec<u64> {
         hasher.finish()
     };
     let without = text.char_indices().map(|(at, c)| hash(&text[..at], &text[at + c.len_utf8()..]));
-    without.chain([hash(text, "")]).collect()
+    let mut rests: Vec<u64> = without.chain([hash(text, "")]).collect();
+    rests.sort_unstable();
+    rests.dedup();
+    rests
 }
 
 /// Whether two texts are equal or one edit apart.

@@ -112,7 +112,11 @@ fn of_schema(text: &str) -> (Profile, Known) {
         Schema::Draft => (DRAFT, Known::Declared),
         Schema::Dated(date) => of_date(date),
         Schema::Official => date_inside(text).map_or((NEWEST, Known::Assumed), of_date),
-        Schema::Foreign => (NEWEST, Known::Assumed),
+        // Whoever copied or extended a schema mostly left its date in the address.
+        Schema::Foreign => match date_inside(text).and_then(published) {
+            Some(profile) => (profile, Known::Inferred),
+            None => (NEWEST, Known::Assumed),
+        },
     }
 }
 
@@ -163,7 +167,8 @@ mod tests {
             (official("2024-11-05"), "server-json-2025-12-11", Known::Assumed),
             (official("2025-09-29") + "#/definitions/ServerDetail", "server-json-2025-09-29", Known::Declared),
             (official("2025-09-29").replace("https", "http"), "server-json-2025-09-29", Known::Declared),
-            ("https://x.example/2025-09-29/server.schema.json".to_owned(), "server-json-2025-12-11", Known::Assumed),
+            ("https://x.example/2025-09-29/server.schema.json".to_owned(), "server-json-2025-09-29", Known::Inferred),
+            ("https://x.example/2025-01-01/server.schema.json".to_owned(), "server-json-2025-12-11", Known::Assumed),
             ("".to_owned(), "server-json-2025-12-11", Known::Assumed),
         ];
         for (schema, name, known) in rows {
