@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 
 use crate::document::Node;
+use crate::judge::Given;
 use crate::kind::{Kind, Known, Profile};
 use crate::rule::{Axis, Basis, Class, Evidence, Impact, Mode, Rule, Severity};
 
@@ -50,7 +51,7 @@ pub fn revision() -> &'static str {
 
 /// The revision a document is judged as, and how that is known (catalogue §4). A stated version overrides what the
 /// document shows, unless the two agree.
-pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Profile, Known) {
+pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>, given: &Given) -> (Profile, Known) {
     match kind {
         Kind::AgentCard => crate::a2a::profile(root, stated),
         Kind::ServerJson => crate::registry::profile(root, stated),
@@ -59,7 +60,7 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Prof
         Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
             crate::registry::api_profile(stated)
         }
-        _ if crate::mcp::is_its_kind(kind) => crate::mcp::profile(kind, root, stated),
+        _ if crate::mcp::is_its_kind(kind) => crate::mcp::profile(kind, root, stated, given.claimed.is_some()),
         _ => (Profile::NONE, Known::Undetermined),
     }
 }

@@ -191,6 +191,9 @@ fn repeated(value: &Value) -> Value {
     match value {
         Value::Object(members) => match members.get("$repeat").and_then(Value::as_array).map(Vec::as_slice) {
             Some([Value::String(unit), times]) => unit.repeat(count(times)).into(),
+            Some([Value::Array(items), times]) => {
+                (0..count(times)).flat_map(|n| items.iter().map(move |item| numbered(item, n))).collect()
+            }
             Some([item, times]) => (0..count(times)).map(|n| numbered(item, n)).collect(),
             _ => members.iter().map(|(key, value)| (key.clone(), repeated(value))).collect::<Map<_, _>>().into(),
         },

@@ -353,16 +353,19 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let root = document.filter(|document| document.depth() <= limit).and_then(Document::root);
     let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
     let (profile, known) = match root {
-        Some(root) => catalogue::profile(kind, root, subject.version),
+        Some(root) => catalogue::profile(kind, root, subject.version, subject.given),
         None => (Profile::NONE, Known::Undetermined),
     };
     let Subject { origin, given, session, answer, .. } = *subject;
-    let kind_stated = subject.kind.is_some();
+    // At a place for server cards lies many another thing: without a sign of one it is nothing that we know.
+    let is_stranger = kind == Kind::McpServerCard && root.is_some() && profile == Profile::NONE;
+    let kind = if is_stranger { Kind::Unknown } else { kind };
+    let kind_stated = subject.kind.is_some() && !is_stranger;
     let context = Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer };
     let mut results = run_all(plan(kind, profile).iter(), root, &context);
     let part = root.filter(|_| !is_stopped(&results)).and_then(|root| catalogue::part(kind, root));
     if let Some((part_kind, part)) = part {
-        let (profile, known) = catalogue::profile(part_kind, part, None);
+        let (profile, known) = catalogue::profile(part_kind, part, None, given);
         // A rule that looks at the whole document as well has looked at the part already.
         let looks_at = |kind: &Kind, planned: &Planned| planned.rule.on.contains(kind);
         let own = plan(part_kind, profile).iter().filter(|p| looks_at(&part_kind, p) && !looks_at(&kind, p));

@@ -56,6 +56,7 @@ fn vectors(family: &str) -> Option<Vec<Vector>> {
 /// Besides cards a vector need not name all that its document brings: its rule, its note, and what speaks there too.
 const BESIDE: &[(&str, &str, &str)] = &[
     ("oauth/as-endpoint-not-https", "loopback", "common/url-not-public"),
+    ("mcp/card-remote-not-https", "loopback", "common/url-not-public"),
     ("mcp/icon-scheme", "javascript", "common/unsafe-url-scheme"),
 ];
 

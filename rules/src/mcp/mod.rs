@@ -3,13 +3,22 @@
 //! The order inside the family: the envelope of a message, then null and types (they end the work on a value), then what
 //! is missing, then what the members say. A member that a revision does not define is not judged in it.
 
+mod ai_catalog;
+mod calls;
 mod capabilities;
+mod card;
+mod card_sep_1649;
+mod envelope;
 mod fields;
 mod handshake;
 mod icons;
 mod metadata;
+mod pages;
+mod prompts;
+mod resources;
 mod results;
 mod server_info;
+mod server_message;
 mod subschema;
 mod tool_header;
 mod tool_schema;
@@ -22,6 +31,8 @@ use crate::rule::Rule;
 
 /// The topics in the order their rules run.
 pub(crate) const TOPICS: &[&[&Rule]] = &[
+    envelope::RULES,
+    server_message::RULES,
     fields::RULES,
     metadata::RULES,
     results::RULES,
@@ -32,6 +43,13 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     tool_schema::RULES,
     tool_header::RULES,
     icons::RULES,
+    resources::RULES,
+    prompts::RULES,
+    pages::RULES,
+    calls::RULES,
+    card::RULES,
+    card_sep_1649::RULES,
+    ai_catalog::RULES,
 ];
 
 /// Every published revision of the protocol.
@@ -46,6 +64,13 @@ const SINCE_2025_06: &[&str] = &["2025-06-18", "2025-11-25", "2026-07-28"];
 const SINCE_2025_11: &[&str] = &["2025-11-25", "2026-07-28"];
 /// The revision without sessions.
 const MODERN: &[&str] = &["2026-07-28"];
+
+/// The published form of server cards, and of catalogues.
+const V1: &[&str] = &["v1"];
+/// The older form of server cards.
+const SEP_1649: &[&str] = &["sep-1649"];
+/// Both forms of server cards.
+const CARDS: &[&str] = &["v1", "sep-1649"];
 
 /// Results that list things.
 const LISTS: &[Kind] = &[
@@ -124,12 +149,15 @@ const NEWEST_LEGACY: Profile = REVISIONS[3];
 const NEWEST: Profile = REVISIONS[4];
 
 /// The revision a document is judged as (catalogue §4): for a message the one it was exchanged in, which its bearer
-/// states; without that what the message shows.
-pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>) -> (Profile, Known) {
+/// states; without that what the message shows. Server cards have forms instead, and may be claimed to be such by what led
+/// to them.
+pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>, claimed: bool) -> (Profile, Known) {
     if let Some(named) = stated.filter(|_| is_message(kind)).and_then(named) {
         return (named, Known::Declared);
     }
     match kind {
+        Kind::McpServerCard => card::profile(root, claimed, stated),
+        Kind::McpAiCatalog => (Profile { name: "ai-catalog-v1", versions: V1, needs_all: false }, Known::Assumed),
         Kind::McpInitializeResult => match root.get("protocolVersion").and_then(Node::text).and_then(named) {
             Some(NEWEST) => (NEWEST_LEGACY, Known::Inferred),
             Some(named) => (named, Known::Declared),
