@@ -693,7 +693,7 @@ pub(crate) async fn step_facts(
         known.insert(row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?));
     }
     for fired in kept.fired.iter().filter(|fired| fired.rule.describes()) {
-        let now = (shortened(&fired.first.0, LONGEST_VALUE), fired.first.1.clone());
+        let now = (shortened(&fired.first.0, LONGEST_VALUE), shortened(&fired.first.1, LONGEST_VALUE));
         match known.remove(&fired.rule.id) {
             Some(before) if before == now => continue,
             Some(_) => end_fact(w, trends, occasion.surface, fired.rule.id, occasion.at_s).await?,

@@ -17,9 +17,15 @@ use crate::Store;
 use crate::dialect::{Table, Writing};
 use crate::error::{Error, Result};
 use crate::ids::{DocumentId, EvalId, RulesetId};
-use crate::rows::{context_key, count, pack, short_hash, unpack, word, word_or_none};
+use crate::rows::{context_key, count, pack, short_hash, shortened, unpack, word, word_or_none};
 use crate::rulesets::{Catalogue, RuleInfo};
 use crate::words::{Headline, Impact, Known, Severity};
+
+/// Places written out for one rule and document; of more only the number is kept.
+pub const MOST_PLACES: usize = 1000;
+/// Characters kept of what is wrong at a place, and of the pointer to it.
+const LONGEST_MESSAGE: usize = 1000;
+const LONGEST_POINTER: usize = 2000;
 
 /// What the rules said of one observation.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,11 +232,26 @@ pub(crate) async fn keep(
 }
 
 async fn fired(w: &mut Writing, rule: Arc<RuleInfo>, places: &[Occurrence]) -> Result<Fired> {
-    let body = serde_json::to_vec(places).expect("places always have a JSON form");
+    let body = serde_json::to_vec(&kept_places(places)).expect("places always have a JSON form");
     let occ_set = shared(w, Table::OccSet, &body, places.len()).await?;
     let (severity, impact) = worst(places);
     let first = places.first().map(|place| (place.message.clone(), place.pointer.clone())).unwrap_or_default();
     Ok(Fired { rule, occ_set, occurrences: count(places.len()), severity, impact, first })
+}
+
+/// The places that are written out, what they say in bounds.
+fn kept_places(places: &[Occurrence]) -> Cow<'_, [Occurrence]> {
+    let places = &places[..places.len().min(MOST_PLACES)];
+    let is_long = |place: &Occurrence| place.message.len() > LONGEST_MESSAGE || place.pointer.len() > LONGEST_POINTER;
+    if !places.iter().any(is_long) {
+        return Cow::Borrowed(places);
+    }
+    let cut = |place: &Occurrence| Occurrence {
+        message: shortened(&place.message, LONGEST_MESSAGE),
+        pointer: shortened(&place.pointer, LONGEST_POINTER),
+        ..place.clone()
+    };
+    places.iter().map(cut).collect()
 }
 
 /// The row of a small body that many share.

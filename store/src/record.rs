@@ -20,7 +20,7 @@ use crate::judged::{self, Judged, Kept};
 use crate::machine::Signal;
 use crate::probes::{self, Probe};
 use crate::reach::{self, OutcomeClass, Reach, ReachNews};
-use crate::rows::{Bits, DAY_S, count, pack, shortened, unpack, word, word_or_none};
+use crate::rows::{Bits, DAY_S, clean_or_none, count, pack, shortened, unpack, word, word_or_none};
 use crate::rulesets::Catalogue;
 use crate::sources::{self, CrawlCounts};
 use crate::surfaces::Validators;
@@ -30,7 +30,7 @@ use crate::words::{EventKind, Headline, Known, Role, SurfaceKind};
 
 /// Observations that make one good batch.
 pub const BATCH: usize = 500;
-/// Bytes kept of a recorded conversation.
+/// A recorded conversation of more bytes is not kept: cut JSON is no JSON.
 const LONGEST_SESSION: usize = 4 << 20;
 
 /// One look at one surface.
@@ -156,7 +156,7 @@ impl Store {
         let Some(now_s) = observations.iter().map(|observation| observation.at_s).max() else {
             return Ok(Recorded::default());
         };
-        let catalogue = self.catalogue_for(observations).await?;
+        let catalogue = self.present_catalogue().await?;
         let mut w = self.pools.write().await?;
         let mut batch = Batch::default();
         for observation in observations {
@@ -176,10 +176,7 @@ impl Store {
     /// # Errors
     /// When a rule is unknown, or the database fails.
     pub async fn remember(&self, document: DocumentId, judged: &Judged, now_s: i64) -> Result<EvalId> {
-        let mut catalogue = self.catalogue();
-        if catalogue.ruleset(judged.ruleset.0).is_none() {
-            catalogue = self.read_catalogue().await?;
-        }
+        let catalogue = self.present_catalogue().await?;
         let mut w = self.pools.write().await?;
         let kept = judged::keep(&mut w, &catalogue, Some(document.0), None, judged, now_s).await?;
         w.commit().await?;
@@ -221,15 +218,13 @@ impl Store {
         packed.map(|packed| unpack("conversation", &packed)).transpose()
     }
 
-    /// The catalogue, read again if another process has judged with rules this one has not seen.
-    async fn catalogue_for(&self, observations: &[Observation]) -> Result<Arc<Catalogue>> {
+    /// The catalogue, read again if another process has stored rules that this one has not seen.
+    async fn present_catalogue(&self) -> Result<Arc<Catalogue>> {
+        let row = sqlx::query("SELECT (SELECT COUNT(*) FROM rule), (SELECT COUNT(*) FROM ruleset)")
+            .fetch_one(&self.pools.reader)
+            .await?;
         let catalogue = self.catalogue();
-        let knows = |judged: &Judged| catalogue.ruleset(judged.ruleset.0).is_some();
-        if observations.iter().filter_map(|observation| observation.judged.as_ref()).all(knows) {
-            Ok(catalogue)
-        } else {
-            self.read_catalogue().await
-        }
+        if catalogue.size() == (row.try_get(0)?, row.try_get(1)?) { Ok(catalogue) } else { self.read_catalogue().await }
     }
 }
 
@@ -429,8 +424,8 @@ async fn keep_document(
     .bind(at_s)
     .bind(document)
     .bind(seen.declared_version.as_deref().map(|text| shortened(text, 200)))
-    .bind(validators.etag)
-    .bind(validators.last_modified)
+    .bind(clean_or_none(validators.etag.as_deref()))
+    .bind(clean_or_none(validators.last_modified.as_deref()))
     .execute(w.on())
     .await?;
     if before.document.is_some() {
@@ -606,7 +601,9 @@ async fn gone(
 
 /// Keeps the newest conversation of a surface, and for good those in which findings moved.
 async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: i64) -> Result<()> {
-    let Some(session) = &seen.session else { return Ok(()) };
+    let Some(session) = seen.session.as_ref().filter(|session| session.len() <= LONGEST_SESSION) else {
+        return Ok(());
+    };
     sqlx::query("DELETE FROM probe_session WHERE surface_id = $1 AND is_latest = 1")
         .bind(seen.surface.0)
         .execute(w.on())
@@ -624,7 +621,7 @@ async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: 
     .bind(i64::from(!after.findings_moved))
     .bind(after.eval)
     .bind(count(session.len()))
-    .bind(pack(&session[..session.len().min(LONGEST_SESSION)])?)
+    .bind(pack(session)?)
     .execute(w.on())
     .await?;
     Ok(())
@@ -756,8 +753,8 @@ async fn write_surface(
     .bind(last_attempt(seen, before, at_s))
     .bind(seen.status.map(i64::from))
     .bind(i64::from(seen.took_ms))
-    .bind(validators.etag.as_deref())
-    .bind(validators.last_modified.as_deref())
+    .bind(clean_or_none(validators.etag.as_deref()))
+    .bind(clean_or_none(validators.last_modified.as_deref()))
     .bind(seen.next_due_s)
     .execute(w.on())
     .await?;

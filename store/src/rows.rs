@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::str::FromStr;
 
-use plumbline_rules::canonical::{Hash, content_hash};
+use plumbline_rules::canonical::{Hash, content_hash, hex};
 
 use crate::error::{Error, Result};
 
@@ -78,16 +78,43 @@ pub(crate) fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Text cut to so many characters, with an ellipsis in place of what was cut.
+/// Text from outside as a column takes it: PostgreSQL has no way to keep the character U+0000.
+pub(crate) fn clean(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// The same for text that may not be there.
+pub(crate) fn clean_or_none(text: Option<&str>) -> Option<String> {
+    text.map(clean)
+}
+
+/// Clean text cut to so many characters, with an ellipsis in place of what was cut.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let text = clean(text);
     match text.char_indices().nth(most) {
-        None => text.to_owned(),
+        None => text,
         Some(_) => {
             let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
             short.push('…');
             short
         }
     }
+}
+
+/// Bytes of a text that may stand in an index; PostgreSQL takes some 2,700 in a row of one.
+const LONGEST_KEY: usize = 500;
+
+/// Clean text that names something, so it must stay one of a kind: what is too long to be in an index ends in its hash.
+pub(crate) fn key(text: &str) -> String {
+    let text = clean(text);
+    if text.len() <= LONGEST_KEY {
+        return text;
+    }
+    let mut cut = LONGEST_KEY - 40;
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    format!("{}…{}", &text[..cut], hex(&short_hash(text.as_bytes())))
 }
 
 /// A set of small numbers as bits, for columns such as `surface.judged`.
@@ -164,6 +191,15 @@ mod tests {
         assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 788]);
         bits.set(788, false);
         assert_eq!(bits.into_bytes(), [1]);
+    }
+
+    #[test]
+    fn keys_stay_one_of_a_kind() {
+        let (a, b) = ("ü".repeat(5000) + "a", "ü".repeat(5000) + "b");
+        assert!(key(&a).len() <= LONGEST_KEY);
+        assert_ne!(key(&a), key(&b));
+        assert_eq!(key("io.github.a/b"), "io.github.a/b");
+        assert_eq!(key("a\0b"), "a\u{fffd}b");
     }
 
     #[test]

@@ -113,6 +113,11 @@ impl Catalogue {
         self.by_id.get(&id).cloned()
     }
 
+    /// How many rules and rulesets it knows.
+    pub(crate) fn size(&self) -> (i64, i64) {
+        (count(self.by_id.len()), count(self.rulesets.len()))
+    }
+
     /// Rule → version of a ruleset; `None` where it is not known.
     pub(crate) fn ruleset(&self, id: i64) -> Option<Arc<HashMap<i64, i64>>> {
         self.rulesets.get(&id).cloned()
@@ -288,6 +293,9 @@ async fn read(reader: &sqlx::AnyPool) -> Result<Catalogue> {
         catalogue.rules.insert(rule.slug.clone(), rule);
     }
     let mut rulesets: HashMap<i64, HashMap<i64, i64>> = HashMap::new();
+    for row in sqlx::query("SELECT id FROM ruleset").fetch_all(reader).await? {
+        rulesets.entry(row.try_get(0)?).or_default();
+    }
     let rows = sqlx::query("SELECT ruleset_id, rule_id, version FROM ruleset_rule").fetch_all(reader).await?;
     for row in rows {
         rulesets.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?, row.try_get(2)?);

@@ -11,7 +11,7 @@ use crate::events::{self, News};
 use crate::findings;
 use crate::ids::{SourceId, TargetId};
 use crate::reach::gravity;
-use crate::rows::{shortened, word, word_or_none};
+use crate::rows::{clean, key, shortened, word, word_or_none};
 use crate::trends::Trends;
 use crate::words::{
     EventKind, Headline, Known, ReachState, RetireReason, Role, SurfaceKind, TargetKind, headline_rank,
@@ -20,6 +20,8 @@ use crate::words::{
 /// Words of one target that can be searched for, and characters of each.
 const MOST_TOKENS: usize = 16;
 const LONGEST_TOKEN: usize = 40;
+/// Bytes of an address that a document leads to; a longer one is not followed.
+const LONGEST_URL: usize = 2000;
 /// Characters kept of a name and of a summary.
 const LONGEST_NAME: usize = 200;
 const LONGEST_SUMMARY: usize = 300;
@@ -143,7 +145,7 @@ impl Store {
         let mut w = self.pools.write().await?;
         let mut trends = Trends::default();
         let mut named = Vec::with_capacity(links.len());
-        for link in links {
+        for link in links.iter().filter(|link| link.url.len() <= LONGEST_URL) {
             let host = host(&mut w, link.host.as_ref(), now_s).await?;
             let tied = Tied { kind: link.kind, url: &link.url, role: link.role, host, interval_s: None };
             named.push((tie(&mut w, target.0, &tied, now_s).await?, link.role));
@@ -191,9 +193,10 @@ async fn name_targets(
     for target in targets {
         let host = host(w, target.host.as_ref(), now_s).await?;
         let owner = owner(w, target.owner.as_ref(), now_s).await?;
+        let key = key(&target.key);
         let seen = Seen {
             kind: target.kind,
-            key: &target.key,
+            key: &key,
             name: target.name.as_deref(),
             summary: None,
             url: Some(&target.url),
@@ -272,8 +275,8 @@ async fn set_tags(w: &mut Writing, target: i64, tags: &[(String, String)]) -> Re
     for (key, value) in b {
         sqlx::query("INSERT INTO tag (target_id, key, value) VALUES ($1, $2, $3)")
             .bind(target)
-            .bind(key.as_str())
-            .bind(value.as_str())
+            .bind(clean(key))
+            .bind(clean(value))
             .execute(w.on())
             .await?;
     }

@@ -15,7 +15,7 @@ use crate::documents::{self, Body};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
 use crate::ids::{CrawlId, SourceId, WalkId};
-use crate::rows::{shortened, word};
+use crate::rows::{clean_or_none, key, shortened, word};
 use crate::sources::{self, CrawlCounts};
 use crate::targets::{self, OwnerName, Seen, Tied};
 use crate::trends::Trends;
@@ -26,6 +26,8 @@ use crate::words::{CrawlState, EventKind, RetireReason, Role, SurfaceKind, Targe
 const CURSOR_LIVES: i64 = 3600;
 /// Complete full walks in a row without a listing before it is gone.
 const GONE_AFTER: i64 = 2;
+/// Characters kept of what an entry says in words.
+const LONGEST_TEXT: usize = 500;
 /// The share of a registry's listings, in percent, that may be gone at once without being held back.
 const MOST_GONE_PERCENT: i64 = 20;
 
@@ -340,6 +342,7 @@ impl Page {
     }
 
     async fn store(&mut self, w: &mut Writing, entry: &Entry) -> Result<()> {
+        let entry = &storable(entry);
         self.stored.entries += 1;
         let body = Body::new(entry.server.clone(), entry.semantic_hash, None);
         let document = documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?;
@@ -569,6 +572,21 @@ impl Page {
         let counts = CrawlCounts { pages, entries, added, ..CrawlCounts::default() };
         sources::add_counts(w, self.walk.crawl, &counts).await?;
         std::mem::take(&mut self.trends).write(w, self.now_s).await
+    }
+}
+
+/// The entry with names that an index takes and texts that a column takes.
+fn storable(entry: &Entry) -> Entry {
+    let text = |text: &Option<String>| text.as_deref().map(|text| shortened(text, LONGEST_TEXT));
+    Entry {
+        name: key(&entry.name),
+        version: key(&entry.version),
+        status: text(&entry.status),
+        status_message: text(&entry.status_message),
+        meta: clean_or_none(entry.meta.as_deref()),
+        title: text(&entry.title),
+        description: text(&entry.description),
+        ..entry.clone()
     }
 }
 

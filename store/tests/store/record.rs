@@ -623,3 +623,27 @@ async fn numbers_of_the_day_agree_with_the_rows() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn hostile_occurrences_and_headers_do_no_harm() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let long = "\u{202e}x\0'\"<b>".repeat(10_000);
+        let mut said = judged(rules, &[("a2a/e", 'F'), ("a2a/f", 'F')]);
+        for outcome in &mut said.outcomes {
+            let Said::Fires(places) = &mut outcome.said else { panic!("they fire") };
+            places[0].message = long.clone();
+            places[0].pointer = long.clone();
+            *places = vec![places[0].clone(); 1500];
+        }
+        let mut look = seen(surface, NOON, &long, said);
+        look.declared_version = Some(long.clone());
+        look.validators = Some(plumbline_store::surfaces::Validators { etag: Some("\0".into()), last_modified: None });
+        store.record(&[look]).await.unwrap();
+        assert_eq!(number(&store, "SELECT occurrences FROM finding").await, 1500);
+        let places = store.occurrences(number(&store, "SELECT occ_set_id FROM finding").await).await.unwrap();
+        assert_eq!((places.len(), places[0].message.chars().count()), (1000, 1000));
+    })
+    .await;
+}

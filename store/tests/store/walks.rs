@@ -291,3 +291,30 @@ async fn one_name_in_two_registries_is_one_target_with_two_surfaces() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn hostile_names_and_texts_do_no_harm() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let long = "\u{202e}x\0'\"<b>".repeat(10_000);
+        let hostile = |name: String| Entry {
+            version: long.clone(),
+            status: Some(long.clone()),
+            status_message: Some(long.clone()),
+            meta: Some(long.clone()),
+            title: Some(long.clone()),
+            description: Some(long.clone()),
+            server: long.clone().into_bytes(),
+            ..entry(&name, "1")
+        };
+        let page = [hostile(long.clone()), hostile(format!("{long}2")), hostile("\0".into()), hostile(String::new())];
+        for at in [NOON, NOON + 1] {
+            walk(&store, source, &page, at).await;
+            let totals = store.counts().await.unwrap();
+            assert_eq!((totals.targets, totals.entries, totals.documents), (4, 4, 1));
+        }
+        let longest = number(&store, "SELECT MAX(length(name)) FROM target").await;
+        assert!(longest <= 200, "{longest}");
+    })
+    .await;
+}
