@@ -31,6 +31,15 @@ pub(super) const RULES: &[&Rule] = &[
     &INTERFACE_DUPLICATE,
 ];
 
+/// Rules that say that an address cannot be called at all, so that nothing finer is said about it.
+const UNREACHABLE: &[&str] = &[
+    "common/unsafe-url-scheme",
+    "a2a/endpoint-placeholder",
+    "a2a/interface-url-invalid",
+    "a2a/grpc-address",
+    "common/url-not-public",
+];
+
 /// The interfaces of 1.0 that are objects, for a card that is judged by 1.0.
 pub(super) fn supported<'d>(card: Node<'d>, context: &Context<'_>) -> impl Iterator<Item = Node<'d>> {
     objects_in(card, "supportedInterfaces", context.profile.has("1.0"))
@@ -296,7 +305,7 @@ crate::rule! {
             fires(&["/url"], r#"{"url": "HTTP://tides.example.com/a2a"}"#).over("a2a-0.3"),
             silent(r#"{"supportedInterfaces": [{"url": "https://tides.example.com/http://"}]}"#),
         ],
-        yields_to: &["common/url-not-public", "a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address"],
+        yields_to: UNREACHABLE,
         check: Check::Document(plain_http),
     }
 }
@@ -331,7 +340,9 @@ crate::rule! {
             fires(&["/supportedInterfaces/0/url"], r#"{"supportedInterfaces": [{"url": "https://tides.example.com/a2a#"}]}"#),
             silent(r#"{"supportedInterfaces": [{"url": "https://tides.example.com/%23"}]}"#),
         ],
-        yields_to: &["a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address"],
+        yields_to: &[
+            "common/unsafe-url-scheme", "a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address",
+        ],
         check: Check::Document(url_fragment),
     }
 }
@@ -468,7 +479,7 @@ crate::rule! {
             fires(&["/url"], r#"{"url": "https://tides.example.com/README.md"}"#).over("a2a-0.3"),
             silent(r#"{"supportedInterfaces": [{"url": "https://tides.example.com/docs/a2a"}]}"#),
         ],
-        yields_to: &["common/url-not-public", "a2a/endpoint-placeholder", "a2a/interface-url-invalid", "a2a/grpc-address", "a2a/plain-http"],
+        yields_to: UNREACHABLE,
         check: Check::Document(endpoint_not_an_endpoint),
     }
 }

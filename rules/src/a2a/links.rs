@@ -164,7 +164,7 @@ crate::rule! {
             fires(&["/documentationUrl"], r#"{"documentationUrl": "http://www.example.com/tides"}"#),
             silent(r#"{"documentationUrl": "https://www.example.com/tides"}"#),
         ],
-        yields_to: &["a2a/url-not-absolute"],
+        yields_to: &["common/unsafe-url-scheme", "a2a/url-not-absolute", "common/url-not-public"],
         check: Check::Document(link_plain_http),
     }
 }
@@ -203,7 +203,7 @@ crate::rule! {
                     {"openIdConnectUrl": "https://id.example.com/.well-known/openid-configuration"}}}}"#,
             ),
         ],
-        yields_to: &["common/url-not-public", "a2a/url-not-absolute"],
+        yields_to: &["common/unsafe-url-scheme", "a2a/url-not-absolute", "common/url-not-public"],
         check: Check::Document(oauth_url_plain_http),
     }
 }

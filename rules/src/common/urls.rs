@@ -247,7 +247,13 @@ crate::rule! {
             silent(r#"{"supportedInterfaces": [{"url": "https://127.0.0.1:9999/a2a"}]}"#).given(r#"{"served_from": "http://127.0.0.1:9999"}"#),
             silent(r#"{"documentationUrl": "https://10.example.com/docs"}"#),
         ],
-        yields_to: &["a2a/endpoint-placeholder", "registry/remote-placeholder-host"],
+        yields_to: &[
+            "a2a/endpoint-placeholder",
+            "a2a/interface-url-invalid",
+            "a2a/grpc-address",
+            "a2a/url-not-absolute",
+            "registry/remote-placeholder-host",
+        ],
         check: Check::Observation(url_not_public),
     }
 }
