@@ -301,6 +301,8 @@ struct Known {
     status: Option<String>,
     is_latest: bool,
     is_gone: bool,
+    /// Of its document.
+    hash: Vec<u8>,
 }
 
 /// One page being stored.
@@ -345,8 +347,12 @@ impl Page {
         let entry = &storable(entry);
         self.stored.entries += 1;
         let body = Body::new(entry.server.clone(), entry.semantic_hash, None);
-        let document = documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?;
-        let (listing, target) = match self.known(w, entry).await? {
+        let known = self.known(w, entry).await?;
+        let document = match &known {
+            Some(known) if known.hash == body.hash => known.document,
+            _ => documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?,
+        };
+        let (listing, target) = match known {
             Some(known) => {
                 let has_moved = known.document != document
                     || known.status != entry.status
@@ -382,9 +388,11 @@ impl Page {
 
     async fn known(&self, w: &mut Writing, entry: &Entry) -> Result<Option<Known>> {
         let row = sqlx::query(
-            "SELECT id, target_id, document_id, status, is_latest, gone_s
+            "SELECT listing.id, listing.target_id, listing.document_id, listing.status, listing.is_latest,
+                    listing.gone_s, document.hash
              FROM listing
-             WHERE source_id = $1 AND name = $2 AND version = $3",
+             JOIN document ON document.id = listing.document_id
+             WHERE listing.source_id = $1 AND listing.name = $2 AND listing.version = $3",
         )
         .bind(self.walk.source)
         .bind(entry.name.as_str())
@@ -399,6 +407,7 @@ impl Page {
             status: row.try_get(3)?,
             is_latest: row.try_get::<i64, _>(4)? != 0,
             is_gone: row.try_get::<Option<i64>, _>(5)?.is_some(),
+            hash: row.try_get(6)?,
         }))
     }
 

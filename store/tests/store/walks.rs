@@ -318,3 +318,62 @@ async fn hostile_names_and_texts_do_no_harm() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn older_versions_are_judged_once_too() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let source = registry(&store).await;
+        let old = Entry { is_latest: Some(false), ..entry("a/x", "1.0.0") };
+        walk(&store, source, &[old, entry("a/x", "1.1.0")], NOON).await;
+        let from = plumbline_store::DocumentId(0);
+        let unjudged = store.unjudged_listings(rules, from, 9).await.unwrap();
+        assert_eq!(unjudged.len(), 2);
+        store.remember(unjudged[0], &judged(rules, &[("a2a/e", 'F')]), NOON).await.unwrap();
+        assert_eq!(store.unjudged_listings(rules, from, 9).await.unwrap(), unjudged[1..]);
+        assert_eq!(store.unjudged_listings(rules, unjudged[1], 9).await.unwrap(), unjudged[1..]);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding").await, 0, "only what is served has findings");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_recorded_registry_comes_out_as_it_is() {
+    let shared = std::env::var_os("PLUMBLINE_SHARED").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
+        std::path::PathBuf::from,
+    );
+    let path = shared.join("corpus/registry-pages/servers.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        assert!(std::env::var_os("CI").is_none(), "CI must have {}", path.display());
+        eprintln!("skipped: {} cannot be read", path.display());
+        return;
+    };
+    let page: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().map(ToOwned::to_owned);
+    let entries: Vec<_> = page
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|listed| Entry {
+            name: text(&listed["server"]["name"]).unwrap(),
+            version: text(&listed["server"]["version"]).unwrap(),
+            is_latest: None,
+            server: listed["server"].to_string().into_bytes(),
+            ..entry("", "")
+        })
+        .collect();
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let walk = begin(&store, source, NOON).await;
+        for (n, page) in entries.chunks(30).enumerate() {
+            store.store_page(walk.id, page, Some(&n.to_string()), NOON).await.unwrap();
+        }
+        let finished = store.finish_walk(walk.id, &WalkEnd::Complete, NOON).await.unwrap();
+        let totals = store.counts().await.unwrap();
+        assert_eq!((finished.names, totals.targets, totals.entries), (133, 133, 159));
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM listing WHERE is_current = 1").await, 133);
+        assert_eq!(store.count_due(NOON).await.unwrap(), 133);
+    })
+    .await;
+}
