@@ -50,6 +50,7 @@ crate::rule! {
             silent(in_params!(r#"{"type": "service_account", "key_location": "vault"}"#)),
             silent(in_params!(r#"{"aws": {"sha256": "9aK2mZx7Qw4Lr8Tn3Vb6Yc1Hd5Jf0Gs2Pe4U9aK2"}}"#)),
         ],
+        yields_to: &["registry/input-secret-static"],
         check: Check::Document(secret_pattern),
     }
 }
@@ -154,7 +155,7 @@ crate::rule! {
             silent(in_params!(r#"{"schema": {"properties": {"password": {"type": "string"}, "token": "see RFC6750"}}}"#)),
             silent(in_params!(r#"{"scopes": {"token": "Issue tokens v2"}, "token_type": "Bearer-v2", "max_tokens": "4096 tokens"}"#)),
         ],
-        yields_to: &["common/secret-pattern"],
+        yields_to: &["registry/input-secret-static", "common/secret-pattern"],
         guess: true,
         check: Check::Document(secret_in_field),
     }
@@ -277,7 +278,12 @@ crate::rule! {
             silent(in_params!(r#"{"tokenContract": "0xD8E6798331265b46136198b1ECf492Cb84797acD", "auth": "550e8400-e29b-41d4-a716-446655440000"}"#)),
             silent(in_params!(r#"{"key": "EXAMPLE9LmXv81TtRw03PbNc55Yd7Hq2Jf0G", "chain": {"key": "Zk29LmXv81TtRw03PbNc55Yd7Hq2Jf0G"}}"#)),
         ],
-        yields_to: &["common/secret-pattern", "common/secret-in-field", "common/credential-in-url"],
+        yields_to: &[
+            "registry/input-secret-static",
+            "common/secret-pattern",
+            "common/secret-in-field",
+            "common/credential-in-url",
+        ],
         guess: true,
         check: Check::Document(secret_high_entropy),
     }

@@ -127,7 +127,7 @@ crate::rule! {
             silent(r#"{"description": "Ask mailto:tides@example.com or clone ssh://git@git.example.com/tides or git@example.com:tides."}"#),
             silent(r#"{"description": "See https://swap.example.com/?token=0xD8E6798331265b46136198b1ECf492Cb84797acD for tides."}"#),
         ],
-        yields_to: &["common/secret-pattern", "common/secret-in-field"],
+        yields_to: &["registry/input-secret-static", "common/secret-pattern", "common/secret-in-field"],
         check: Check::Document(credential_in_url),
     }
 }

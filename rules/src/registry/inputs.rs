@@ -10,7 +10,7 @@ use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
-use crate::text::{quote, variables};
+use crate::text::{is_placeholder, quote, variables};
 
 pub(super) const RULES: &[&Rule] = &[
     &INPUT_NAME_MISSING,
@@ -476,6 +476,10 @@ crate::rule! {
         on: &[Kind::ServerJson],
         examples: &[
             fires(&["/packages/0/environmentVariables/0/default"], r#"{"packages": [{"environmentVariables": [{"name": "TIDE_PASS", "isSecret": true, "default": "hunter2hunter2"}]}]}"#),
+            fires(
+                &["/remotes/0/headers/0/value"],
+                r#"{"remotes": [{"headers": [{"name": "Authorization", "isSecret": true, "value": "Bearer q7Zk29LmXv81TtRw03PbNc55"}]}]}"#,
+            ),
             silent(r#"{"packages": [{"environmentVariables": [{"name": "TIDE_PASS", "isSecret": true, "default": "<your password>"}]}]}"#),
             silent(r#"{"packages": [{"environmentVariables": [{"name": "TIDE_PASS", "isSecret": true, "default": ""}]}]}"#),
         ],
@@ -498,28 +502,6 @@ fn input_secret_static(document: Node<'_>, _: &Context<'_>, out: &mut Occurrence
             }
         }
     });
-}
-
-/// Words and signs of values that stand for a secret.
-const PLACEHOLDERS: &[&str] = &[
-    "example",
-    "xxxx",
-    "0000000",
-    "1234567890",
-    "abcdefgh",
-    "changeme",
-    "your",
-    "placeholder",
-    "<",
-    "{",
-    "$",
-    "...",
-    "***",
-];
-
-fn is_placeholder(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    PLACEHOLDERS.iter().any(|word| text.contains(word))
 }
 
 /// Endings of names that secrets have.

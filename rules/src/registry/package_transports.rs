@@ -119,6 +119,7 @@ crate::rule! {
             fires(&["/packages/0/transport/url"], r#"{"packages": [{"transport": {"type": "streamable-http", "url": "/mcp"}}]}"#),
             silent(r#"{"packages": [{"transport": {"type": "streamable-http", "url": "http://127.0.0.1:{PORT}/mcp"}, "environmentVariables": [{"name": "PORT"}]}]}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Each(&["/packages/*"], package_transport_url_invalid),
     }
 }

@@ -235,6 +235,7 @@ crate::rule! {
             silent(r#"{"websiteUrl": "HTTPS://tidehouse.dev/docs#start"}"#),
             silent(r#"{"websiteUrl": ""}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Document(website_url_invalid),
     }
 }
@@ -273,6 +274,7 @@ crate::rule! {
             fires(&["/icons/0/src"], r#"{"icons": [{"src": "/icon.png"}]}"#),
             silent(r#"{"icons": [{"src": "https://tidehouse.dev/icon.png"}]}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Document(icon_src_invalid),
     }
 }

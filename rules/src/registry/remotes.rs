@@ -174,7 +174,7 @@ crate::rule! {
             fires(&["/remotes/0/url"], r#"{"remotes": [{"url": "https:// mcp.tidehouse.dev/mcp"}]}"#),
             silent(r#"{"remotes": [{"url": "https://{tenant}.tidehouse.dev:{port}/mcp?v=2", "variables": {"tenant": {}, "port": {}}}]}"#),
         ],
-        yields_to: &["common/unsafe-url-scheme", "registry/remote-placeholder-host"],
+        yields_to: &["common/unsafe-url-scheme", "common/unsafe-url-scheme", "registry/remote-placeholder-host"],
         check: Check::Document(remote_url_invalid),
     }
 }

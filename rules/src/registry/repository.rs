@@ -44,6 +44,7 @@ crate::rule! {
             silent(r#"{"repository": {"url": "https://github.com/tidehouse/tides.git"}}"#),
             silent(r#"{"repository": {"url": "https://gitlab.com/tidehouse/coast/tides", "source": "gitlab"}}"#),
         ],
+        yields_to: &["common/unsafe-url-scheme"],
         check: Check::Document(repository_url_invalid),
     }
 }
