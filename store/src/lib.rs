@@ -13,7 +13,7 @@
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
-//! Reading: [`documents`], [`judged`] (also the memo), [`events`], and `views` for what pages show.
+//! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
@@ -36,6 +36,7 @@ pub mod surfaces;
 pub mod targets;
 pub mod trends;
 mod versions;
+pub mod views;
 pub mod walks;
 pub mod words;
 

@@ -672,7 +672,10 @@ async fn retire(
         untie(w, trends, target, tie.try_get(0)?, word("role", tie.try_get(1)?)?, now_s).await?;
     }
     sqlx::query(
-        "UPDATE target SET retired_s = $2, retire_reason = $3, next_due_s = NULL, changed_s = $2 WHERE id = $1",
+        "UPDATE target
+         SET retired_s = $2, retire_reason = $3, next_due_s = NULL, changed_s = $2,
+             reach = 'retired', reach_since_s = $2
+         WHERE id = $1",
     )
     .bind(target)
     .bind(now_s)

@@ -7,4 +7,5 @@ mod speed;
 mod support;
 mod surfaces;
 mod targets;
+mod views;
 mod walks;

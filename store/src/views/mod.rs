@@ -1,0 +1,207 @@
+//! The questions that pages ask. Each file answers one page, each function one question, always by an index and never by
+//! counting what grows: totals come from the rollups and from the columns kept on `target` and `surface`.
+//!
+//! Rows are plain data that serialise as they are, because the JSON of a page is made of them.
+
+mod crawls;
+mod documents;
+mod overview;
+mod rules;
+mod target;
+mod targets;
+
+pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
+pub use documents::{DocumentRow, Judgement, ServedBy};
+pub use overview::{CohortDay, KindDay, OpenedRow};
+pub use rules::{FailingRow, RuleDay, RuleRecord, RuleTally};
+pub use target::{EventRow, FactRow, FindingRow, JudgedRules, ListingRow, SurfaceRow, TargetDetail, UnevaluatedRules};
+pub use targets::{PAGE as TARGET_PAGE, Position, TargetCount, TargetFilter, TargetOrder, TargetRow};
+
+use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
+
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::Store;
+use crate::error::{Error, Result};
+use crate::judged::Occurrence;
+use crate::probes::{self, Day};
+use crate::rows::{self, unpack};
+
+/// A column that holds one word of a closed list.
+fn word<T: FromStr<Err = String>>(row: &AnyRow, column: &'static str) -> Result<T> {
+    rows::word(column, row.try_get(column)?)
+}
+
+/// The same, where the column may be empty.
+fn maybe_word<T: FromStr<Err = String>>(row: &AnyRow, column: &'static str) -> Result<Option<T>> {
+    rows::word_or_none(column, row.try_get(column)?)
+}
+
+/// Ninety days of one surface, the last of them `today`, out of the packed months that hold them; `None` where nothing was
+/// probed.
+fn ninety_days(months: &[Month], today: i64) -> Vec<Option<Day>> {
+    let unpacked: HashMap<i64, Vec<Option<Day>>> =
+        months.iter().map(|(month, packed)| (*month, probes::days(packed).collect())).collect();
+    (today - 89..=today)
+        .map(|day| {
+            let (month, day_of_month) = probes::month_of(day);
+            unpacked.get(&month)?.get(day_of_month).copied().flatten()
+        })
+        .collect()
+}
+
+/// The month (months since January 1970) in which ninety days up to `today` begin.
+fn first_month(today: i64) -> i64 {
+    probes::month_of(today - 89).0
+}
+
+/// Ninety days of something, the last of them today; `None` where nothing was probed.
+pub type Strip = (i64, Vec<Option<Day>>);
+
+/// A month (months since January 1970) and its packed days.
+type Month = (i64, Vec<u8>);
+
+/// Ninety days up to `today` for each id that `owner` names in rows of packed months.
+fn strips(rows: &[AnyRow], owner: &'static str, today: i64) -> Result<Vec<Strip>> {
+    let mut months: BTreeMap<i64, Vec<Month>> = BTreeMap::new();
+    for row in rows {
+        let month = (row.try_get("month")?, row.try_get("days")?);
+        months.entry(row.try_get(owner)?).or_default().push(month);
+    }
+    Ok(months.into_iter().map(|(id, packed)| (id, ninety_days(&packed, today))).collect())
+}
+
+/// The places in a compressed set of them; none without one.
+fn places(packed: Option<&[u8]>) -> Result<Vec<Occurrence>> {
+    let Some(packed) = packed else { return Ok(Vec::new()) };
+    serde_json::from_slice(&unpack("set of places", packed)?).map_err(|error| Error::corrupt("set of places", error))
+}
+
+/// Lower-case hex.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Store {
+    /// Asks the database for nothing, to see that it answers.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn answers(&self) -> Result<()> {
+        sqlx::query("SELECT 1").fetch_one(&self.pools.reader).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use super::*;
+    use crate::reach::OutcomeClass;
+    use crate::words::Headline;
+
+    #[test]
+    fn ninety_days_reach_across_months_and_end_today() {
+        let today = 20_787; // 30 November 2026
+        let blocked = Day {
+            answered: 24,
+            unreachable: 0,
+            neither: 0,
+            median_ms: 84,
+            p95_ms: 90,
+            headline: Some(Headline::Blocked),
+            worst: OutcomeClass::Ok,
+            crawler_fault: false,
+            document_changed: false,
+        };
+        let mut november = Vec::new();
+        probes::put_day(&mut november, 29, &blocked);
+        let days = ninety_days(&[(probes::month_of(today).0, november)], today);
+        assert_eq!(days.len(), 90);
+        assert_eq!(days[89], Some(blocked));
+        assert_eq!(days.iter().flatten().count(), 1);
+    }
+
+    /// Every statement that a page runs.
+    fn statements() -> Vec<&'static str> {
+        use targets::{TargetOrder, Way};
+        let mut all = vec![
+            crawls::CRAWLS_BEFORE,
+            crawls::CRAWL,
+            crawls::FAULTS,
+            crawls::WALK,
+            documents::DOCUMENT,
+            documents::BODY,
+            documents::JUDGEMENT,
+            documents::SERVED_BY,
+            overview::COHORT_DAYS,
+            overview::KIND_DAYS,
+            overview::LAST_OPENED,
+            rules::RULE,
+            rules::NEWEST_DAY,
+            rules::TALLIES,
+            rules::RULE_DAYS,
+            rules::FAILING,
+            target::TARGET,
+            target::SURFACES,
+            target::OPEN_FINDINGS,
+            target::PAST_FINDINGS,
+            target::FACTS,
+            target::LISTINGS,
+            target::LISTING_COUNT,
+            target::EVENTS,
+            target::MONTHS,
+            targets::KIND_COUNTS,
+            targets::STRIPS,
+        ];
+        for way in [Way::Walk, Way::Word, Way::Rule] {
+            all.push(targets::counts_statement(way));
+            for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
+                all.push(targets::page_statement(way, order));
+            }
+        }
+        all
+    }
+
+    /// How SQLite would run a statement, one step a line.
+    async fn plan(store: &Store, statement: &str) -> Vec<String> {
+        let mut query = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}")));
+        let parameters = (1..=99).take_while(|n| statement.contains(&format!("${n}"))).count();
+        for _ in 0..parameters {
+            query = query.bind(1_i64);
+        }
+        let rows = query.fetch_all(&store.pools.reader).await.unwrap();
+        rows.iter().map(|row| row.try_get::<String, _>("detail").unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn no_page_reads_a_whole_table_that_grows() {
+        /// Tables of a few rows, and what a subselect of bounded size is called.
+        const SMALL: [&str; 4] = ["c", "source", "k", "e"];
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("plans.db").to_str().unwrap()).await.unwrap();
+        for statement in statements() {
+            for step in plan(&store, statement).await {
+                let scanned = step.strip_prefix("SCAN ").map(|rest| rest.split(' ').next().unwrap_or_default());
+                let is_bounded = scanned.is_none_or(|table| SMALL.contains(&table));
+                assert!(is_bounded, "{step}\nin{statement}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_in_the_order_of_its_index_is_not_sorted() {
+        use targets::{TargetOrder, Way, page_statement};
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("plans.db").to_str().unwrap()).await.unwrap();
+        let ordered =
+            [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name].map(|o| page_statement(Way::Walk, o));
+        for statement in ordered.into_iter().chain([rules::RULE_DAYS, target::EVENTS, crawls::CRAWLS_BEFORE]) {
+            let steps = plan(&store, statement).await;
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:#?}\nin{statement}");
+        }
+    }
+}
