@@ -1,1 +1,80 @@
-//! The pages, their JSON and their charts.
+//! The pages, their JSON and their charts: what people see of the store, and nothing else.
+//!
+//! This crate reads the store, the rule catalogue and a small status of the crawler. It never calls anything outside and never
+//! decides what a finding is.
+//!
+//! - [`routes`] every address on one screen;
+//! - [`page`] the visit, the frame around pages, HTML or JSON by what was asked for;
+//! - [`pages`] one file a page: struct, handler, and a template of the same name;
+//! - [`chart`] series to geometry, [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
+//! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
+//! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
+//! - [`status`] what the crawler is doing, filled by the binary.
+
+mod assets;
+mod cache;
+mod chart;
+mod clients;
+mod error;
+mod filters;
+mod listing;
+mod page;
+mod pages;
+mod routes;
+mod status;
+mod text;
+mod words;
+
+use std::sync::Arc;
+
+use plumbline_store::Store;
+use tokio::sync::watch;
+
+pub use routes::router;
+pub use status::{CrawlStatus, RunningPass, Unreached};
+
+/// What handlers share.
+#[derive(Clone)]
+pub struct WebState {
+    /// Where everything is read from.
+    pub store: Store,
+    /// What pages say about this installation.
+    pub settings: Arc<SiteSettings>,
+    /// What the crawler is doing.
+    pub status: watch::Receiver<CrawlStatus>,
+    /// The clock, in Unix seconds; a fixed one in tests.
+    pub now: fn() -> i64,
+}
+
+/// What pages say about this installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteSettings {
+    /// The name in the corner and in titles.
+    pub instance_name: String,
+    /// Where the owners of targets can write to: an address or a URL. Empty: none is given.
+    pub contact: String,
+    /// The User-Agent the crawler sends.
+    pub user_agent: String,
+    /// The gap between two requests to one host, in milliseconds.
+    pub pace_ms: u64,
+    /// Whether the targets are the built-in sample ecosystem.
+    pub is_sample: bool,
+}
+
+impl Default for SiteSettings {
+    fn default() -> Self {
+        Self {
+            instance_name: "Plumbline".to_owned(),
+            contact: String::new(),
+            user_agent: concat!("Plumbline/", env!("CARGO_PKG_VERSION")).to_owned(),
+            pace_ms: 600,
+            is_sample: false,
+        }
+    }
+}
+
+/// The clock of the system, in Unix seconds.
+#[must_use]
+pub fn system_now() -> i64 {
+    chrono::Utc::now().timestamp()
+}

@@ -1,0 +1,64 @@
+//! The stylesheet and the icon, inside the binary. Their addresses carry a hash of their bytes, so they are kept for ever and
+//! a new release is never shown with an old style.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::cache::Cache;
+
+const STYLE: &str = include_str!("../static/plumbline.css");
+const ICON: &str = include_str!("../static/favicon.svg");
+
+/// Where the stylesheet is served.
+pub static STYLE_URL: LazyLock<String> = LazyLock::new(|| format!("/static/plumbline-{}.css", fingerprint(STYLE)));
+/// Where the icon is served.
+pub static ICON_URL: LazyLock<String> = LazyLock::new(|| format!("/static/plumbline-{}.svg", fingerprint(ICON)));
+
+/// `GET /static/{file}`.
+pub async fn file(Path(file): Path<String>) -> Response {
+    let asked = format!("/static/{file}");
+    let (body, kind) = match asked {
+        _ if asked == *STYLE_URL => (STYLE, "text/css; charset=utf-8"),
+        _ if asked == *ICON_URL => (ICON, "image/svg+xml"),
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    (
+        [
+            (header::CONTENT_TYPE, kind.parse().expect("a literal media type")),
+            (header::CACHE_CONTROL, Cache::Forever.header()),
+        ],
+        body,
+    )
+        .into_response()
+}
+
+/// `GET /favicon.ico`, which browsers ask for unasked.
+pub async fn icon() -> Response {
+    ([(header::CONTENT_TYPE, "image/svg+xml")], ICON).into_response()
+}
+
+/// FNV-1a over the bytes: enough to tell two releases of one file apart, and nothing more is asked of it.
+fn fingerprint(content: &str) -> String {
+    let hash = content
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stylesheet_keeps_within_its_budget() {
+        assert!(STYLE.len() <= 24 * 1024, "{} bytes", STYLE.len());
+    }
+
+    #[test]
+    fn the_stylesheet_asks_nobody_for_anything() {
+        assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
+    }
+}

@@ -1,0 +1,251 @@
+//! What all pages share: the visit they answer, the frame around them, and how a page struct becomes an answer.
+//!
+//! A page struct is both the template's context and the JSON: whoever asks for `application/json` gets the struct itself.
+
+use std::convert::Infallible;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use serde::Serialize;
+
+use crate::WebState;
+use crate::assets::{ICON_URL, STYLE_URL};
+use crate::cache::Cache;
+use crate::error::Error;
+
+/// The two forms of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Html,
+    /// For machines: `Accept: application/json`, or `format=json` in the query, so that a link can ask for it.
+    Json,
+}
+
+impl Form {
+    fn asked_for(headers: &HeaderMap, query: &str) -> Self {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let asks_by_query = query.split('&').any(|pair| pair == "format=json");
+        let prefers_json =
+            accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim()).find_map(|range| {
+                match range {
+                    "application/json" | "application/problem+json" => Some(true),
+                    "text/html" | "application/xhtml+xml" => Some(false),
+                    _ => None,
+                }
+            });
+        if asks_by_query || prefers_json == Some(true) { Self::Json } else { Self::Html }
+    }
+}
+
+/// Which colours the reader chose; by default those of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// As the system says.
+    #[default]
+    System,
+    /// Always light.
+    Light,
+    /// Always dark.
+    Dark,
+}
+
+impl Theme {
+    /// As it stands in the cookie, in the form and in `data-theme`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// The theme of that name; unknown names are the system's.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        match name {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            _ => Self::System,
+        }
+    }
+
+    fn of_cookies(headers: &HeaderMap) -> Self {
+        headers
+            .get_all(header::COOKIE)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|cookies| cookies.split(';'))
+            .find_map(|cookie| cookie.trim().strip_prefix("theme="))
+            .map_or(Self::System, Self::named)
+    }
+}
+
+/// The place of a page in the main navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// `/`
+    Overview,
+    /// `/targets` and below.
+    Targets,
+    /// `/rules` and below.
+    Rules,
+    /// `/crawls` and below.
+    Crawls,
+    /// `/about/crawler`
+    About,
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// One request as pages see it: when it came, which form it wants, and what stands around the answer.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// The moment of the request, in Unix seconds: all "ago" on one page counts from here.
+    pub now: i64,
+    /// HTML or JSON.
+    pub form: Form,
+    /// What stands around the page.
+    pub frame: Frame,
+}
+
+impl FromRequestParts<WebState> for Visit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Infallible> {
+        let query = parts.uri.query().unwrap_or_default();
+        let frame = Frame {
+            instance: state.settings.instance_name.clone(),
+            is_sample: state.settings.is_sample,
+            theme: Theme::of_cookies(&parts.headers),
+            place: Place::Elsewhere,
+            path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+            json_url: json_url(parts.uri.path(), query),
+            search: String::new(),
+        };
+        Ok(Self { now: (state.now)(), form: Form::asked_for(&parts.headers, query), frame })
+    }
+}
+
+/// The same address with `format=json`.
+fn json_url(path: &str, query: &str) -> String {
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && *pair != "format=json").collect();
+    if kept.is_empty() { format!("{path}?format=json") } else { format!("{path}?{}&format=json", kept.join("&")) }
+}
+
+impl Visit {
+    /// The frame of a page that stands at `place`.
+    #[must_use]
+    pub fn framed(&self, place: Place) -> Frame {
+        Frame { place, ..self.frame.clone() }
+    }
+
+    /// The page as an answer in the form that was asked for.
+    pub fn answer<T: Template + Serialize>(&self, page: &T, cache: Cache) -> Result<Response, Error> {
+        let body = match self.form {
+            Form::Json => Json(page).into_response(),
+            Form::Html => Html(page.render()?).into_response(),
+        };
+        Ok(self.with_headers(StatusCode::OK, body, cache))
+    }
+
+    /// Adds what every page says about itself to the caches on the way.
+    pub fn with_headers(&self, status: StatusCode, mut response: Response, cache: Cache) -> Response {
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, cache.header());
+        headers.insert(header::VARY, HeaderValue::from_static("accept, cookie"));
+        response
+    }
+}
+
+/// What stands around every page.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The name of this installation.
+    pub instance: String,
+    /// Whether the targets are the built-in sample.
+    pub is_sample: bool,
+    /// Chosen colours.
+    pub theme: Theme,
+    /// Which entry of the navigation is the current one.
+    pub place: Place,
+    /// Path and query of this page: where the theme form leads back to.
+    pub path: String,
+    /// This page as JSON.
+    pub json_url: String,
+    /// What stands in the search field.
+    pub search: String,
+}
+
+impl Frame {
+    /// Address of the stylesheet.
+    #[must_use]
+    pub fn style_url(&self) -> &str {
+        &STYLE_URL
+    }
+
+    /// Address of the icon.
+    #[must_use]
+    pub fn icon_url(&self) -> &str {
+        &ICON_URL
+    }
+
+    /// The main navigation: address, word, and whether this page belongs to it.
+    #[must_use]
+    pub fn navigation(&self) -> [(&'static str, &'static str, bool); 4] {
+        [
+            ("/", "Overview", Place::Overview),
+            ("/targets", "Targets", Place::Targets),
+            ("/rules", "Rules", Place::Rules),
+            ("/crawls", "Crawls", Place::Crawls),
+        ]
+        .map(|(url, word, place)| (url, word, place == self.place))
+    }
+
+    /// The themes on offer and whether each is the chosen one.
+    #[must_use]
+    pub fn themes(&self) -> [(&'static str, bool); 3] {
+        [Theme::System, Theme::Light, Theme::Dark].map(|theme| (theme.name(), theme == self.theme))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_known_media_type_decides_the_form() {
+        for (accept, query, form) in [
+            ("application/json", "", Form::Json),
+            ("text/html,application/xhtml+xml,application/json;q=0.9", "", Form::Html),
+            ("application/json, text/plain, */*", "", Form::Json),
+            ("*/*", "", Form::Html),
+            ("text/html", "q=x&format=json", Form::Json),
+            ("text/html", "q=format=json", Form::Html),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
+            assert_eq!(Form::asked_for(&headers, query), form, "{accept} ? {query}");
+        }
+    }
+
+    #[test]
+    fn the_json_address_keeps_the_filters() {
+        assert_eq!(json_url("/targets", "headline=blocked"), "/targets?headline=blocked&format=json");
+        assert_eq!(json_url("/targets", "format=json"), "/targets?format=json");
+        assert_eq!(json_url("/", ""), "/?format=json");
+    }
+
+    #[test]
+    fn the_theme_is_read_among_other_cookies() {
+        let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static("a=b; theme=dark; c=d"))]);
+        assert_eq!(Theme::of_cookies(&headers), Theme::Dark);
+        let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static("theme=<script>"))]);
+        assert_eq!(Theme::of_cookies(&headers), Theme::System);
+    }
+}

@@ -1,0 +1,29 @@
+//! One file a page: what it holds, how it is loaded, and a template of the same name.
+
+pub mod about;
+pub mod crawl;
+pub mod crawls;
+pub mod document;
+pub mod health;
+pub mod overview;
+pub mod rule;
+pub mod rules;
+pub mod target;
+pub mod targets;
+pub mod theme;
+
+use crate::error::Error;
+
+/// A field of a query that names one word of a closed list; an empty field is none.
+fn word<T: std::str::FromStr<Err = String>>(field: &'static str, value: Option<&str>) -> Result<Option<T>, Error> {
+    let Some(value) = filled(value) else { return Ok(None) };
+    value
+        .parse()
+        .map(Some)
+        .map_err(|reason: String| Error::BadQuery { field, reason: format!("cannot be read: {reason}") })
+}
+
+/// A field of a query without the space around it; an empty field is none.
+fn filled(value: Option<&str>) -> Option<&str> {
+    value.map(str::trim).filter(|value| !value.is_empty())
+}

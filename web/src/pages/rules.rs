@@ -1,0 +1,241 @@
+//! `/rules`: what we check, by family, with the share that fails now. Made from the statics, so the page cannot lie.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use plumbline_rules::catalogue;
+use plumbline_rules::rule::{Axis, Class, Impact, Rule, Severity};
+use plumbline_store::views::RuleTally;
+use serde::{Deserialize, Serialize};
+
+use super::{filled, word};
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::page::{Frame, Place, Visit};
+use crate::text;
+use crate::words;
+
+/// The fields of the form.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    q: Option<String>,
+    family: Option<String>,
+    severity: Option<String>,
+    impact: Option<String>,
+    security: Option<String>,
+}
+
+/// The catalogue.
+#[derive(Template, Serialize)]
+#[template(path = "rules.html")]
+struct RulesPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the shares hold for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// The revision of the catalogue.
+    revision: &'static str,
+    /// Rules in all, before any filter.
+    all: usize,
+    /// The rules that match, by family in catalogue order.
+    families: Vec<Family>,
+    #[serde(skip)]
+    asked: Asked,
+}
+
+/// A family and its rules that match.
+#[derive(Serialize)]
+struct Family {
+    /// `a2a`, `common`, …
+    slug: &'static str,
+    /// Its rules, in the order they run.
+    rules: Vec<RuleRow>,
+}
+
+/// One rule in the list.
+#[derive(Serialize)]
+struct RuleRow {
+    /// `family/kebab-name`.
+    id: &'static str,
+    /// What it demands.
+    title: String,
+    /// `finding`, `fact`, or `state` for rules of axis reach and detection.
+    class: &'static str,
+    /// Of the rule in general.
+    severity: Severity,
+    /// What released clients do about a failure.
+    impact: Option<Impact>,
+    /// Tagged security.
+    is_security: bool,
+    /// The revisions it is about.
+    versions: &'static [&'static str],
+    /// The section that asks for it.
+    spec: &'static str,
+    /// Surfaces where it passed or fired when last looked at; `None`: never judged here.
+    evaluated: Option<i64>,
+    /// Of these, with an open finding; for a fact, where it is set.
+    failing: Option<i64>,
+}
+
+/// `GET /rules`
+pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
+    let severity = word::<Severity>("severity", asked.severity.as_deref())?;
+    let impact = word::<Impact>("impact", asked.impact.as_deref())?;
+    let tallies: HashMap<String, RuleTally> =
+        state.store.rule_tallies().await?.into_iter().map(|tally| (tally.rule.clone(), tally)).collect();
+    let matches = |rule: &&'static Rule| {
+        severity.is_none_or(|severity| rule.severity == severity)
+            && impact.is_none_or(|impact| rule.impact == Some(impact))
+            && filled(asked.family.as_deref()).is_none_or(|family| rule.family() == family)
+            && (filled(asked.security.as_deref()).is_none() || rule.security)
+            && filled(asked.q.as_deref()).is_none_or(|q| says(rule, q))
+    };
+    let mut families: Vec<Family> = Vec::new();
+    for rule in catalogue::rules().filter(matches) {
+        let row = row(rule, tallies.get(rule.id));
+        match families.iter_mut().find(|family| family.slug == rule.family()) {
+            Some(family) => family.rules.push(row),
+            None => families.push(Family { slug: rule.family(), rules: vec![row] }),
+        }
+    }
+    let page = RulesPage {
+        frame: visit.framed(Place::Rules),
+        as_of_s: visit.now,
+        answer: answer(&families),
+        revision: catalogue::revision(),
+        all: catalogue::rules().count(),
+        families,
+        asked,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// Whether id, documentation or fix contain what was asked for.
+fn says(rule: &Rule, asked: &str) -> bool {
+    let asked = asked.to_lowercase();
+    [rule.id, rule.doc, rule.fix, rule.spec].iter().any(|text| text.to_lowercase().contains(&asked))
+}
+
+fn row(rule: &'static Rule, tally: Option<&RuleTally>) -> RuleRow {
+    RuleRow {
+        id: rule.id,
+        title: rule.title(),
+        class: class(rule),
+        severity: rule.severity,
+        impact: rule.impact,
+        is_security: rule.security,
+        versions: rule.versions,
+        spec: rule.spec,
+        evaluated: tally.map(|tally| tally.evaluated),
+        failing: tally.map(|tally| tally.failing),
+    }
+}
+
+/// Whether a rule accuses, describes, or says how far we came.
+pub(super) fn class(rule: &Rule) -> &'static str {
+    match (rule.axis, rule.class) {
+        (Axis::Reach | Axis::Detection, _) => "state",
+        (Axis::Conformity, Class::Fact) => "fact",
+        (Axis::Conformity, Class::Finding) => "finding",
+    }
+}
+
+/// How a family is called.
+pub(super) fn family_words(slug: &str) -> &str {
+    match slug {
+        "a2a" => "A2A",
+        "mcp" => "MCP",
+        "oauth" => "OAuth",
+        "openapi" => "OpenAPI",
+        "registry" => "MCP registry",
+        "common" => "Every document",
+        other => other,
+    }
+}
+
+fn answer(families: &[Family]) -> String {
+    let rules = || families.iter().flat_map(|family| &family.rules);
+    let count = |severity| rules().filter(|rule| rule.class == "finding" && rule.severity == severity).count() as i64;
+    let facts = rules().filter(|rule| rule.class == "fact").count() as i64;
+    let states = rules().filter(|rule| rule.class == "state").count() as i64;
+    let all = rules().count() as i64;
+    if all == 0 {
+        return "No rule matches.".to_owned();
+    }
+    let parts: Vec<String> = [
+        (count(Severity::Error), "error", "errors"),
+        (count(Severity::Warning), "warning", "warnings"),
+        (count(Severity::Info), "hint", "hints"),
+        (facts, "attribute", "attributes"),
+        (states, "state", "states"),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, one, many)| text::counted(n, one, many))
+    .collect();
+    format!("{}: {}.", text::counted(all, "rule", "rules"), text::listed(&parts))
+}
+
+impl RulesPage {
+    fn value<'a>(&'a self, field: &'a Option<String>) -> &'a str {
+        filled(field.as_deref()).unwrap_or_default()
+    }
+
+    /// Families on offer: slug, words, whether it is the chosen one.
+    fn family_choices(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let mut slugs: Vec<&'static str> = Vec::new();
+        for rule in catalogue::rules() {
+            if !slugs.contains(&rule.family()) {
+                slugs.push(rule.family());
+            }
+        }
+        slugs.into_iter().map(|slug| (slug, family_words(slug), self.asked.family.as_deref() == Some(slug))).collect()
+    }
+
+    fn severities(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let all = [Severity::Error, Severity::Warning, Severity::Info];
+        all.map(|s| (s.as_str(), words::severity(s), self.asked.severity.as_deref() == Some(s.as_str()))).to_vec()
+    }
+
+    fn impacts(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let all = [Impact::BreaksClients, Impact::Degrades, Impact::Cosmetic];
+        all.map(|i| (i.as_str(), words::impact(i), self.asked.impact.as_deref() == Some(i.as_str()))).to_vec()
+    }
+
+    fn is_security(&self) -> bool {
+        filled(self.asked.security.as_deref()).is_some()
+    }
+
+    fn family(&self, slug: &str) -> String {
+        family_words(slug).to_owned()
+    }
+}
+
+impl RuleRow {
+    /// The failing share, or why there is none.
+    fn share(&self) -> String {
+        match (self.evaluated, self.failing) {
+            (None | Some(0), _) => "not judged yet".to_owned(),
+            (Some(evaluated), failing) => text::share(failing.unwrap_or(0), evaluated),
+        }
+    }
+
+    fn of(&self) -> String {
+        match (self.failing, self.evaluated) {
+            (Some(failing), Some(evaluated)) if evaluated > 0 => {
+                format!("{} of {}", text::number(failing), text::number(evaluated))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn versions(&self) -> String {
+        if self.versions == ["all"] { "every".to_owned() } else { self.versions.join(", ") }
+    }
+}

@@ -1,0 +1,72 @@
+//! Every address on one screen, and the layers around all of them.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware;
+use axum::response::Response;
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::pages::{about, crawl, crawls, document, health, overview, rule, rules, target, targets, theme};
+use crate::{WebState, assets, error};
+
+/// No page does work that grows with the number of targets; one that takes this long hangs on something else.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// Nothing but our own stylesheet, our own images and our own forms; no script, no frame, nobody else.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
+                              base-uri 'none'; frame-ancestors 'none'";
+
+/// All pages over one state.
+pub fn router(state: WebState) -> Router {
+    Router::new()
+        // Reading
+        .route("/", get(overview::show))
+        .route("/targets", get(targets::show))
+        .route("/targets/{id}", get(target::show))
+        .route("/documents/{hash}", get(document::show))
+        .route("/documents/{hash}/raw", get(document::raw))
+        .route("/rules", get(rules::show))
+        .route("/rules/{family}/{name}", get(rule::show))
+        .route("/crawls", get(crawls::show))
+        .route("/crawls/{id}", get(crawl::show))
+        .route("/about/crawler", get(about::show))
+        // Choosing
+        .route("/theme", post(theme::choose))
+        // Watching
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        // Ours
+        .route("/static/{file}", get(assets::file))
+        .route("/favicon.ico", get(assets::icon))
+        // Around all of them, the outermost last
+        .layer(CatchPanicLayer::new())
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, TIME_LIMIT))
+        .layer(middleware::from_fn_with_state(state.clone(), error::explain))
+        .layer(CompressionLayer::new())
+        .layer(middleware::map_response(harden))
+        .with_state(state)
+}
+
+/// What a browser must know to keep strangers' words from doing anything.
+async fn harden(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
+    }
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,366 @@
+//! The pages as a browser and a program meet them: the real router over a real database.
+
+mod support;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use plumbline_web::{CrawlStatus, RunningPass, SiteSettings, Unreached};
+
+use crate::support::{NOW, SOUND, World};
+
+#[tokio::test]
+async fn every_page_answers_as_html_and_as_json() {
+    let world = World::full().await;
+    for page in world.pages().await {
+        let html = world.get(&page).await;
+        assert_eq!(html.status, StatusCode::OK, "{page}: {}", html.body);
+        assert_eq!(html.header("content-type"), "text/html; charset=utf-8", "{page}");
+        assert_eq!(html.body.matches("<h1>").count(), 1, "{page} has one h1");
+        assert!(html.body.contains("class=\"skip\"") && html.body.contains("<main id=\"main\">"), "{page}");
+        let json = world.get_json(&page).await;
+        assert_eq!(json.header("content-type"), "application/json", "{page}");
+        assert!(json.json().is_object(), "{page}");
+        assert_eq!(json.header("vary"), "accept, cookie", "{page}");
+        let joint = if page.contains('?') { '&' } else { '?' };
+        let linked = world.get(&format!("{page}{joint}format=json")).await;
+        assert_eq!(linked.json(), json.json(), "{page}: the link to the JSON gives the JSON");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_forbids_what_no_page_needs() {
+    let world = World::full().await;
+    let mut pages = world.pages().await;
+    pages.extend(["/nowhere", "/healthz", "/targets/x"].map(str::to_owned));
+    for page in pages {
+        let answer = world.get(&page).await;
+        let policy = answer.header("content-security-policy");
+        for part in [
+            "default-src 'none'",
+            "style-src 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+            "form-action 'self'",
+        ] {
+            assert!(policy.contains(part), "{page}: {policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{page}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{page}");
+        assert_eq!(answer.header("referrer-policy"), "no-referrer", "{page}");
+        assert_eq!(answer.header("x-frame-options"), "DENY", "{page}");
+        assert!(!answer.header("x-request-id").is_empty(), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn no_page_holds_a_script_an_inline_style_or_a_foreign_address() {
+    let world = World::full().await;
+    for page in world.pages().await {
+        let body = world.get(&page).await.body;
+        for forbidden in ["<script", " style=", "<style", " onload", "javascript:", "src=\"http", "<iframe", "@import"]
+        {
+            assert!(!body.contains(forbidden), "{page} holds {forbidden}");
+        }
+        let links = body.split("<link ").skip(1).filter_map(|link| link.split("href=\"").nth(1));
+        for link in links {
+            assert!(link.starts_with('/'), "{page} loads {}", &link[..40.min(link.len())]);
+        }
+    }
+}
+
+#[test]
+fn no_template_holds_a_script_or_an_inline_style() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/templates");
+    let mut read = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for forbidden in ["style=", "<script", "<style", "|safe", "http://", "https://"] {
+            assert!(!text.contains(forbidden), "{} holds {forbidden}", path.display());
+        }
+        read += 1;
+    }
+    assert!(read > 10);
+}
+
+#[tokio::test]
+async fn hostile_names_and_documents_do_no_harm_anywhere() {
+    let world = World::full().await;
+    for page in world.pages().await {
+        let answer = world.get(&page).await;
+        let body = &answer.body;
+        for harm in ["<script>alert", "<img src=x", "\u{202e}", "\u{200b}", "\u{1b}", "</title><script"] {
+            assert!(!body.contains(harm), "{page} holds {harm:?}");
+        }
+        assert!(!body.contains(&"A".repeat(700)), "{page} shows a name of ten thousand letters");
+    }
+    let target = world.target("hostile").await;
+    let page = world.get(&target).await;
+    assert!(page.words().contains("⟨U+202E⟩gnp.exe⟨U+200B⟩⟨U+001B⟩"), "{}", page.words());
+    assert!(page.body.contains("<bdi>"));
+    let json = world.get_json(&target).await.json();
+    assert!(
+        json["target"]["name"].as_str().unwrap().contains('\u{202e}'),
+        "JSON is not for eyes and keeps what was said"
+    );
+}
+
+#[tokio::test]
+async fn the_overview_counts_names_and_keeps_entries_beside_them() {
+    let world = World::full().await;
+    let words = world.get("/").await.words();
+    assert!(words.contains("We watch 2 names in MCP registries (with 3 entries) and 4 A2A agent cards."), "{words}");
+    let json = world.get_json("/").await.json();
+    assert_eq!((json["present"]["targets"].as_i64(), json["present"]["entries"].as_i64()), (Some(6), Some(3)));
+    assert!(words.contains("What the five words mean") && words.contains("The same numbers as a table"), "{words}");
+}
+
+#[tokio::test]
+async fn nothing_reached_says_what_when_again_and_how_to_see_something() {
+    let world = World::empty().await;
+    world.status.send_replace(CrawlStatus {
+        running: None,
+        next_pass_at: Some(NOW + 600),
+        unreached: vec![Unreached {
+            what: "official".into(),
+            url: "https://registry.modelcontextprotocol.io".into(),
+            why: "its name could not be resolved".into(),
+            retry_at: Some(NOW + 600),
+        }],
+    });
+    insta::assert_snapshot!(world.get("/").await.words());
+}
+
+#[tokio::test]
+async fn a_first_crawl_shows_how_far_it_is_and_looks_again_by_itself() {
+    let world = World::empty().await;
+    world.status.send_replace(CrawlStatus {
+        running: Some(RunningPass {
+            started_at: NOW - 120,
+            activity: "walking the registry “official”".into(),
+            listed: 1_200,
+            planned: 1_500,
+            done: 800,
+        }),
+        ..CrawlStatus::default()
+    });
+    let page = world.get("/").await;
+    assert!(page.body.contains("<meta http-equiv=\"refresh\" content=\"10\">"));
+    insta::assert_snapshot!(page.words());
+    let full = World::full().await;
+    assert!(!full.get("/").await.body.contains("http-equiv"), "a filled page does not reload under the reader");
+}
+
+#[tokio::test]
+async fn an_empty_list_says_why_and_what_to_do() {
+    let world = World::empty().await;
+    let words = world.get("/targets").await.words();
+    assert!(words.contains("There are no targets yet.") && words.contains("How to begin"), "{words}");
+    let words = world.get("/crawls").await.words();
+    assert!(words.contains("Nothing has been crawled yet.") && words.contains("plumbline crawl"), "{words}");
+    let full = World::full().await;
+    let words = full.get("/targets?q=sound&kind=mcp-server").await.words();
+    assert!(words.contains("Nothing matches."), "{words}");
+    assert!(words.contains("drop (leaves 2)") && words.contains("drop (leaves 1)"), "{words}");
+}
+
+#[tokio::test]
+async fn a_blocked_target_says_who_refuses_it_and_what_to_do_first() {
+    let world = World::full().await;
+    let words = world.get(&world.target("blocked").await).await.words();
+    for said in [
+        "Blocked A2A 1.0 declared since",
+        "Do this first:",
+        "Refused by a2a Python 1.3.0",
+        "/supportedInterfaces/0",
+        "Four answers, never one score",
+    ] {
+        assert!(words.contains(said), "{said} is missing in\n{words}");
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_looked_at_is_never_called_passed() {
+    let world = World::full().await;
+    let words = world.get(&world.target("silent").await).await.words();
+    assert!(words.contains("Not evaluated"), "{words}");
+    assert!(words.contains("Nothing was judged, so nothing is said for or against it."), "{words}");
+    assert!(words.contains("was never judged, because no connection came about in time."), "{words}");
+    assert!(!words.contains("Nothing to do"), "{words}");
+    let words = world.get(&world.target("weather").await).await.words();
+    assert!(words.contains("One name, 2 entries."), "{words}");
+}
+
+#[tokio::test]
+async fn a_sound_target_names_its_rules_and_what_could_not_look() {
+    let world = World::full().await;
+    let page = world.get(&world.target("sound").await).await;
+    let words = page.words();
+    assert!(words.contains("Sound A2A 1.0 declared since"), "{words}");
+    assert!(
+        words.contains("Conformant.") && words.contains("Works in a2a Python 1.3.0 and a2a JavaScript 1.3.0."),
+        "{words}"
+    );
+    assert!(words.contains("could not look"), "{words}");
+}
+
+#[tokio::test]
+async fn findings_stand_beside_their_line_and_links_lead_to_it() {
+    let world = World::full().await;
+    let target = world.get(&world.target("blocked").await).await;
+    let link = target.body.split("href=\"/documents/").nth(1).unwrap().split('"').next().unwrap().replace("&#38;", "&");
+    let page = world.get(&format!("/documents/{}", link.split('#').next().unwrap())).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(page.body.contains("id=\"at\""), "the line asked for is marked");
+    assert!(page.body.contains("class=\"hit error\""), "{}", page.words());
+    let json = world.get_json(&format!("/documents/{}", link.split('?').next().unwrap())).await.json();
+    let note =
+        json["findings"].as_array().unwrap().iter().find(|n| n["rule"] == "a2a/interface-binding-required").unwrap();
+    let line = usize::try_from(note["line"].as_u64().unwrap()).unwrap();
+    assert_eq!(json["lines"][line - 1]["number"].as_u64().unwrap() as usize, line);
+    let shown = json["lines"][line - 1]["pieces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["text"].as_str().unwrap())
+        .collect::<String>();
+    assert!(shown.contains("https://tides.example.com/a2a"), "{shown}");
+}
+
+#[tokio::test]
+async fn raw_bytes_are_saved_and_never_shown() {
+    let world = World::full().await;
+    let json = world.get_json(&world.target("sound").await).await.json();
+    let hash = json["surfaces"][0]["document"].as_str().unwrap();
+    let raw = world.get(&format!("/documents/{hash}/raw")).await;
+    assert_eq!(raw.body, SOUND);
+    assert_eq!(raw.header("content-type"), "application/octet-stream");
+    assert!(raw.header("content-disposition").starts_with("attachment"));
+    assert!(raw.header("content-security-policy").contains("sandbox"));
+}
+
+#[tokio::test]
+async fn what_is_not_there_gets_a_page_with_a_way_on() {
+    let world = World::full().await;
+    for (path, said) in [
+        ("/nowhere", "There is no page at this address."),
+        ("/targets/999", "There is no target “999” here."),
+        ("/targets/x%E2%80%AE", "There is no target “x⟨U+202E⟩” here."),
+        ("/documents/00", "There is no document “00” here."),
+        ("/rules/a2a/nothing", "There is no rule “a2a/nothing” here."),
+        ("/crawls/77", "There is no crawl “77” here."),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(answer.words().starts_with(said), "{path}: {}", answer.words());
+        assert!(answer.body.contains("<a href=\"/\">Overview</a>"), "{path}");
+        let problem = world.get_json(path).await;
+        assert_eq!(problem.header("content-type"), "application/problem+json", "{path}");
+        assert_eq!(problem.json()["status"], 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_cannot_be_read_is_named_and_not_guessed() {
+    let world = World::full().await;
+    for (path, said) in [
+        ("/targets?headline=bad", "The field “headline” cannot be read"),
+        ("/targets?reach=sideways", "The field “reach” cannot be read"),
+        ("/targets?kind=x", "The field “kind” cannot be read"),
+        ("/targets?sort=x", "The field “sort” is none of headline, changed, name"),
+        ("/targets?after=x", "The field “after” is no place in this list"),
+        ("/rules?severity=grave", "The field “severity” cannot be read"),
+        ("/crawls?before=x", "The field “before” is no number of a crawl"),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
+        assert!(answer.words().starts_with(said), "{path}: {}", answer.words());
+    }
+    assert_eq!(
+        world.get("/targets?headline=&reach=&kind=&q=").await.status,
+        StatusCode::OK,
+        "an empty field is no filter"
+    );
+}
+
+#[tokio::test]
+async fn a_page_can_only_be_read() {
+    let world = World::empty().await;
+    let answer = world.ask(Request::post("/targets").body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(answer.words().contains("This page can only be read."));
+}
+
+#[tokio::test]
+async fn a_chosen_theme_is_in_the_first_byte_of_the_page() {
+    let world = World::empty().await;
+    let form = Request::post("/theme").header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let chosen = world.ask(form.body(Body::from("theme=dark&back=%2Frules")).unwrap()).await;
+    assert_eq!((chosen.status, chosen.header("location")), (StatusCode::SEE_OTHER, "/rules"));
+    let cookie = chosen.header("set-cookie").split(';').next().unwrap().to_owned();
+    let page = world.ask(Request::get("/rules").header(header::COOKIE, cookie).body(Body::empty()).unwrap()).await;
+    assert!(page.body.starts_with("<!doctype html>\n<html lang=\"en\" data-theme=\"dark\">"), "{}", &page.body[..60]);
+    assert!(!world.get("/rules").await.body.contains("data-theme"));
+}
+
+#[tokio::test]
+async fn assets_are_kept_for_ever_under_the_hash_of_their_bytes() {
+    let world = World::empty().await;
+    let page = world.get("/").await.body;
+    let url = page.split("rel=\"stylesheet\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let style = world.get(url).await;
+    assert_eq!((style.status, style.header("content-type")), (StatusCode::OK, "text/css; charset=utf-8"));
+    assert!(style.header("cache-control").contains("immutable"));
+    assert_eq!(world.get("/static/plumbline-0.css").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(world.get("/favicon.ico").await.header("content-type"), "image/svg+xml");
+}
+
+#[tokio::test]
+async fn the_sample_says_that_it_is_one() {
+    let sample = World::with_settings(SiteSettings { is_sample: true, ..SiteSettings::default() }).await;
+    assert!(sample.get("/").await.body.contains("built-in sample"));
+    assert!(!sample.get("/").await.words().contains("serve --sample"), "it does not offer what is already on");
+    assert!(World::empty().await.get("/").await.words().contains("plumbline serve --sample"));
+}
+
+#[tokio::test]
+async fn health_is_told_in_plain_words() {
+    let world = World::empty().await;
+    assert_eq!(
+        (world.get("/healthz").await.status, world.get("/healthz").await.body.as_str()),
+        (StatusCode::OK, "alive\n")
+    );
+    assert_eq!(
+        (world.get("/readyz").await.status, world.get("/readyz").await.body.as_str()),
+        (StatusCode::OK, "ready\n")
+    );
+    world.store.close().await;
+    assert_eq!(world.get("/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let broken = world.get("/").await;
+    assert_eq!(broken.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(
+        broken.words().contains("Something broke on our side.") && !broken.body.contains("pool"),
+        "{}",
+        broken.words()
+    );
+}
+
+#[tokio::test]
+async fn a_long_list_is_paged_and_says_where_it_is() {
+    let world = World::empty().await;
+    for n in 0..120 {
+        world.add_card(&format!("h{n:03}.example"), None).await;
+    }
+    let mut url = "/targets?sort=name".to_owned();
+    let mut seen = Vec::new();
+    for expected in ["1 to 50 of 120, by name.", "51 to 100 of 120, by name.", "101 to 120 of 120, by name."] {
+        assert!(world.get(&url).await.words().contains(expected), "{url}");
+        let page = world.get_json(&url).await.json();
+        seen.extend(
+            page["targets"].as_array().unwrap().iter().map(|target| target["name"].as_str().unwrap().to_owned()),
+        );
+        url = page["next"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!(url, "");
+    assert_eq!(seen, (0..120).map(|n| format!("h{n:03}.example")).collect::<Vec<_>>());
+}
