@@ -2,8 +2,12 @@
 
 mod check;
 mod config;
+mod crawl;
 mod rules;
+mod sample;
+mod serve;
 mod settings;
+mod wiring;
 
 use std::process::ExitCode;
 
@@ -24,25 +28,33 @@ use settings::Options;
   plumbline rules a2a/skill-id-duplicate     what a rule demands, and why
   plumbline config > plumbline.toml          every setting with its meaning, as a file to start from"
 )]
-struct Arguments {
+struct CommandLine {
     #[command(flatten)]
     options: Options,
+    #[command(flatten)]
+    serve: serve::Arguments,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    /// Crawl, keep history and show the dashboard, all in one process (the default).
+    Serve(serve::Arguments),
+    /// Crawl everything once, print a summary and end.
+    Crawl(crawl::Arguments),
     /// Judge documents and print what is wrong with them.
     Check(check::Arguments),
     /// List the rules, or explain one.
     Rules(rules::Arguments),
     /// Print the effective settings as a commented file, or check a file.
     Config(config::Arguments),
+    /// Bring the database to this version's schema and end.
+    Migrate,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     match run(arguments) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -53,18 +65,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<ExitCode> {
+fn run(arguments: CommandLine) -> Result<ExitCode> {
     let options = &arguments.options;
-    match arguments.command {
+    match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
+        Command::Serve(arguments) => serve::run(options, arguments),
+        Command::Crawl(arguments) => crawl::run(options, &arguments),
         Command::Check(arguments) => check::run(options, &arguments),
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Config(arguments) => config::run(options, &arguments),
+        Command::Migrate => wiring::migrate(options),
     }
 }
 
 /// `plumbline rules | head` is no failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    let of_io =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    let of_json =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
+    error.chain().any(|cause| of_io(cause).or_else(|| of_json(cause)) == Some(std::io::ErrorKind::BrokenPipe))
 }

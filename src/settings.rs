@@ -13,7 +13,6 @@ use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::settings::{CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
 use plumbline_rules::judge;
 use plumbline_rules::settings::Described;
-use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 plumbline_rules::settings! {
@@ -50,7 +49,7 @@ plumbline_rules::settings! {
     /// What is logged.
     pub struct LogSettings {
         /// Which lines: error, warn, info, debug, trace, or a filter such as `info,plumbline_crawler=debug`.
-        pub filter: String = "info".to_owned(),
+        pub filter: String = "info,tokio_cron_scheduler=warn".to_owned(),
         /// `text` for people, `json` for machines.
         pub format: LogFormat = LogFormat::Text,
     }
@@ -309,7 +308,7 @@ fn comment(about: &str) -> String {
     about.lines().map(|line| format!("# {}\n", line.trim())).collect()
 }
 
-fn without_password(address: &str) -> String {
+pub fn without_password(address: &str) -> String {
     match url::Url::parse(address) {
         Ok(mut url) if url.password().is_some() => {
             let masked = url.set_password(Some("***"));

@@ -16,6 +16,7 @@ use rand::Rng;
 use tokio_util::sync::CancellationToken;
 
 use crate::net::{Ask, BodyKind, Fetched, Header, Way, politeness};
+use crate::progress::Unreached;
 use crate::settings::Registry;
 use crate::sources::mcp_registry::{self, ApiPath, Next, Page, Tries, Trouble};
 use crate::{CrawlError, Crawler};
@@ -157,10 +158,7 @@ impl Walker<'_> {
             }
             let jitter = rand::rng().random_range(0.5..1.5);
             match mcp_registry::next_step(trouble, tries, self.walk.cursor.is_some(), jitter) {
-                Next::Again(wait) => {
-                    tracing::info!("{}: {trouble:?}, asked again in {} s", self.registry.settings.name, wait.as_secs());
-                    tokio::time::sleep(wait).await;
-                }
+                Next::Again(wait) => self.wait(wait, &fetched).await,
                 Next::StartOver if self.has_started_over => {
                     return Ok(Err(Stop::Incomplete("the registry refused its own cursor twice".to_owned())));
                 }
@@ -170,6 +168,20 @@ impl Walker<'_> {
                 Next::GiveUp(why) => return Ok(Err(Stop::Incomplete(format!("{why}: {}", described(&fetched))))),
             }
         }
+    }
+
+    /// Waits before the same page is asked for again, and says so to whoever watches.
+    async fn wait(&self, wait: Duration, fetched: &Fetched) {
+        let Registry { name, base, .. } = &self.registry.settings;
+        let why = described(fetched);
+        tracing::info!("registry {name}: {why}; asked again in {} s", wait.as_secs());
+        self.crawler.reporter.unreached(Unreached {
+            what: name.clone(),
+            url: base.clone(),
+            why,
+            retry_at_s: Some(self.crawler.now_s() + i64::try_from(wait.as_secs()).unwrap_or(0)),
+        });
+        tokio::time::sleep(wait).await;
     }
 
     async fn ask(&self) -> Result<Fetched, CrawlError> {

@@ -373,7 +373,10 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
         results.extend(run_all(own, Some(part), &context));
     }
     yield_to_others(&mut results);
-    let detected = Detected { kind, profile: profile.name, known };
+    // What is not what was looked for has no revision either.
+    let is_other = results.iter().any(|judged| judged.rule.axis == Axis::Detection && !judged.found.is_empty());
+    let (profile, known) = if is_other { ("", Known::Undetermined) } else { (profile.name, known) };
+    let detected = Detected { kind, profile, known };
     Report::new(detected, results.into_iter().map(|judged| judged.finish(document)).collect())
 }
 

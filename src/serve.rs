@@ -1,0 +1,288 @@
+//! `plumbline serve`: scheduler, crawler and dashboard in one process.
+//!
+//! Shutdown: a signal cancels the token; walks stop after their page with the cursor stored, rounds let what is in flight
+//! finish for `crawl.drain_s` and give the rest back, the web server answers what it has begun.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plumbline_crawler::progress::Progress;
+use plumbline_crawler::{Crawler, pass};
+use plumbline_web::{CrawlStatus, RunningPass, SiteSettings, Unreached, WebState};
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use tokio_cron_scheduler::{Job, JobScheduler};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::sample::Sample;
+use crate::settings::{Options, Settings};
+use crate::wiring;
+
+/// The database of `--sample`, so that made-up targets never mix with real ones.
+const SAMPLE_DATABASE: &str = "plumbline-sample.db";
+
+/// When due surfaces are looked for.
+const ROUND_CRON: &str = "*/5 * * * * *";
+
+/// When registries are looked at whose pass is due.
+const REGISTRY_CRON: &str = "*/10 * * * * *";
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  plumbline serve                                      crawl and show, on http://127.0.0.1:8080
+  plumbline serve --sample                             the sample ecosystem, without a network
+  plumbline serve --listen 0.0.0.0:80 --database postgres://plumbline@db/plumbline
+  plumbline serve --config fleet.toml --set crawl.workers=8")]
+pub struct Arguments {
+    /// Address and port of the dashboard [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Watch the sample ecosystem that runs inside this process.
+    #[arg(long)]
+    sample: bool,
+}
+
+pub fn run(options: &Options, arguments: Arguments) -> Result<ExitCode> {
+    let mut settings = Settings::load(options)?;
+    if let Some(listen) = arguments.listen {
+        settings.web.listen = listen.to_string();
+    }
+    wiring::start_log(&settings.log)?;
+    wiring::runtime()?.block_on(serve(options, settings, arguments.sample))
+}
+
+async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Result<ExitCode> {
+    let listener = listen(settings.listen()?).await?;
+    let address = listener.local_addr()?;
+    let stop = CancellationToken::new();
+    if is_sample {
+        use_sample(&mut settings, options, &Sample::start(stop.clone()).await?);
+    }
+    let store = wiring::open(&settings).await?;
+    let crawler = wiring::crawler(&settings, store.clone()).await?;
+    on_signal(stop.clone());
+
+    let (status, watched) = watch::channel(CrawlStatus::default());
+    let tasks = TaskTracker::new();
+    tasks.spawn(follow(crawler.clone(), status, stop.clone()));
+    let scheduler = schedule(&crawler, &tasks, &stop).await?;
+    let state = WebState {
+        store: store.clone(),
+        settings: Arc::new(site(&settings, is_sample)),
+        status: watched,
+        now: plumbline_web::system_now,
+    };
+    tracing::info!("the dashboard is on http://{address}");
+    let served =
+        axum::serve(listener, plumbline_web::router(state)).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let web = tokio::spawn(served.into_future());
+
+    stop.cancelled().await;
+    tracing::info!("stopping: what is in flight may finish for {} s", settings.crawl.drain_s);
+    wind_down(scheduler, tasks, web, Duration::from_secs(settings.crawl.drain_s)).await;
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends scheduler, passes and web server, in that order, within a little more than the time for what is in flight.
+async fn wind_down(
+    mut scheduler: JobScheduler,
+    tasks: TaskTracker,
+    web: JoinHandle<std::io::Result<()>>,
+    patience: Duration,
+) {
+    if let Err(error) = scheduler.shutdown().await {
+        tracing::warn!("the scheduler did not stop: {error}");
+    }
+    tasks.close();
+    if tokio::time::timeout(patience + Duration::from_secs(2), tasks.wait()).await.is_err() {
+        tracing::warn!("a pass did not stop in time; its leases run out by themselves");
+    }
+    if tokio::time::timeout(Duration::from_secs(2), web).await.is_err() {
+        tracing::info!("connections that were still open are cut");
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => bail!(
+            "{address} is in use: another Plumbline may be running; choose another port with --listen {}:{}",
+            address.ip(),
+            address.port().wrapping_add(1)
+        ),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {address}")),
+    }
+}
+
+/// Points the settings at the sample, in a database of its own unless one was named.
+pub fn use_sample(settings: &mut Settings, options: &Options, sample: &Sample) {
+    sample.apply(settings);
+    if options.database.is_none() && settings.database == Settings::default().database {
+        SAMPLE_DATABASE.clone_into(&mut settings.database);
+    }
+}
+
+/// Cancels the token at the first SIGTERM or Ctrl-C; ends the process at the second.
+pub fn on_signal(stop: CancellationToken) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        signal().await;
+        stop.cancel();
+        signal().await;
+        tracing::warn!("told to stop twice: ending at once");
+        std::process::exit(130);
+    })
+}
+
+async fn signal() {
+    let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(terminate) => terminate,
+        Err(error) => {
+            tracing::warn!("SIGTERM is not heard: {error}");
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Plans the passes. A pass that is still at work when its turn comes again is not begun twice.
+async fn schedule(crawler: &Arc<Crawler>, tasks: &TaskTracker, stop: &CancellationToken) -> Result<JobScheduler> {
+    let scheduler = JobScheduler::new().await?;
+    let round = Turn { crawler: crawler.clone(), tasks: tasks.clone(), stop: stop.clone(), busy: Arc::default() };
+    scheduler.add(job(ROUND_CRON, move || round.clone().look_around())?).await?;
+    for n in 0..crawler.registries.len() {
+        let walk = Turn { crawler: crawler.clone(), tasks: tasks.clone(), stop: stop.clone(), busy: Arc::default() };
+        scheduler.add(job(REGISTRY_CRON, move || walk.clone().walk(n))?).await?;
+    }
+    scheduler.start().await?;
+    Ok(scheduler)
+}
+
+fn job(cron: &str, turn: impl Fn() + Send + Sync + Clone + 'static) -> Result<Job> {
+    Ok(Job::new_async(cron, move |_, _| {
+        let turn = turn.clone();
+        Box::pin(async move { turn() })
+    })?)
+}
+
+/// One kind of pass, at most once at a time.
+#[derive(Clone)]
+struct Turn {
+    crawler: Arc<Crawler>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    busy: Arc<Mutex<()>>,
+}
+
+impl Turn {
+    fn look_around(self) {
+        let Ok(busy) = self.busy.clone().try_lock_owned() else { return };
+        let Turn { crawler, stop, .. } = self;
+        self.tasks.spawn(async move {
+            match pass::round(&crawler, &stop, || true).await {
+                Ok(Some(end)) => tracing::info!(
+                    "looked at {}: {} findings opened, {} resolved, {} regressed",
+                    end.looked_at,
+                    end.opened,
+                    end.resolved,
+                    end.regressed
+                ),
+                Ok(None) => {}
+                Err(error) => tracing::error!("the round failed: {error:#}"),
+            }
+            drop(busy);
+        });
+    }
+
+    fn walk(self, n: usize) {
+        let Ok(busy) = self.busy.clone().try_lock_owned() else { return };
+        let Turn { crawler, stop, .. } = self;
+        self.tasks.spawn(async move {
+            let registry = &crawler.registries[n];
+            let is_due = match crawler.store.source(registry.id).await {
+                Ok(source) => source.next_pass_s.is_none_or(|next| next <= crawler.now_s()),
+                Err(error) => {
+                    tracing::error!("registry {}: {error}", registry.settings.name);
+                    false
+                }
+            };
+            if is_due && !stop.is_cancelled() {
+                report_walk(&registry.settings.name, pass::registry(&crawler, registry, false, &stop).await);
+            }
+            drop(busy);
+        });
+    }
+}
+
+fn report_walk(name: &str, walked: Result<plumbline_crawler::walk::WalkEnd, plumbline_crawler::CrawlError>) {
+    match walked {
+        Ok(end) => match &end.problem {
+            None => tracing::info!("registry {name}: {} entries on {} pages", end.entries, end.pages),
+            Some(why) => tracing::warn!("registry {name}: incomplete after {} pages: {why}", end.pages),
+        },
+        Err(error) => tracing::error!("registry {name}: {error:#}"),
+    }
+}
+
+/// Keeps what the pages say about the crawler up to date.
+async fn follow(crawler: Arc<Crawler>, status: watch::Sender<CrawlStatus>, stop: CancellationToken) {
+    let mut progress = crawler.reporter.watch();
+    let mut started_at = None;
+    loop {
+        let now = progress.borrow_and_update().clone();
+        let is_running = now.is_round_running || now.walks.values().any(|walk| !walk.has_ended);
+        started_at = is_running.then(|| started_at.unwrap_or_else(|| crawler.now_s()));
+        let next_pass_at = crawler.store.next_due().await.ok().flatten();
+        status.send_replace(status_of(&now, started_at, next_pass_at));
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = progress.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(Duration::from_secs(10)) => {}
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+fn status_of(progress: &Progress, started_at: Option<i64>, next_pass_at: Option<i64>) -> CrawlStatus {
+    let walking: Vec<_> =
+        progress.walks.iter().filter(|(_, walk)| !walk.has_ended).map(|(name, _)| name.as_str()).collect();
+    let activity = if walking.is_empty() {
+        "looking at what is due".to_owned()
+    } else {
+        format!("walking the registry {}", walking.join(", "))
+    };
+    let running = started_at.map(|started_at| RunningPass {
+        started_at,
+        activity,
+        listed: progress.walks.values().map(|walk| walk.entries as i64).sum(),
+        planned: progress.planned as i64,
+        done: progress.looked_at as i64,
+    });
+    let unreached = progress.troubles.iter().map(|trouble| Unreached {
+        what: trouble.what.clone(),
+        url: trouble.url.clone(),
+        why: trouble.why.clone(),
+        retry_at: trouble.retry_at_s,
+    });
+    CrawlStatus { running, next_pass_at, unreached: unreached.collect() }
+}
+
+fn site(settings: &Settings, is_sample: bool) -> SiteSettings {
+    let contact = settings.net.contact.clone();
+    SiteSettings {
+        instance_name: settings.web.name.clone(),
+        user_agent: format!("Plumbline/{} (+{contact})", env!("CARGO_PKG_VERSION")),
+        contact,
+        pace_ms: settings.net.manners.pace_ms,
+        is_sample,
+    }
+}

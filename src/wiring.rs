@@ -1,0 +1,188 @@
+//! Putting the parts together: the database, the rules in it, the sources of the settings, the crawler.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use anyhow::{Context, Result};
+use plumbline_crawler::Crawler;
+use plumbline_crawler::net::Client;
+use plumbline_crawler::progress::Reporter;
+use plumbline_crawler::settings::Registry;
+use plumbline_crawler::targets::{self, Named};
+use plumbline_crawler::walk::RegistrySource;
+use plumbline_rules::catalogue;
+use plumbline_store::Store;
+use plumbline_store::rulesets::RuleFacts;
+use plumbline_store::words::SourceKind;
+use tracing_subscriber::EnvFilter;
+
+use crate::settings::{LogFormat, LogSettings, Options, Settings};
+
+/// `plumbline migrate`.
+pub fn migrate(options: &Options) -> Result<ExitCode> {
+    let settings = Settings::load(options)?;
+    runtime()?.block_on(async {
+        let store = open(&settings).await?;
+        store.close().await;
+        println!("{} is at the schema of plumbline {}.", shown(&settings.database), env!("CARGO_PKG_VERSION"));
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The runtime of everything that waits.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
+}
+
+/// Starts the log on standard error.
+pub fn start_log(settings: &LogSettings) -> Result<()> {
+    let filter = EnvFilter::try_new(&settings.filter).with_context(|| format!("log.filter: `{}`", settings.filter))?;
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
+    let started = match settings.format {
+        LogFormat::Text => log.with_target(false).try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("the log cannot be started: {error}"))
+}
+
+/// Opens the database and brings it to this version.
+pub async fn open(settings: &Settings) -> Result<Store> {
+    let database = &settings.database;
+    Store::open(database).await.with_context(|| format!("database {}", shown(database)))
+}
+
+/// An address without its password.
+fn shown(database: &str) -> String {
+    crate::settings::without_password(database)
+}
+
+/// Builds the crawler over an open database: the rules in use and the targets of the settings are in it afterwards.
+pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> {
+    let now_s = chrono::Utc::now().timestamp();
+    let holder = holder();
+    let interrupted = store.recover(now_s, |other| is_alive(other, &holder)).await?;
+    if interrupted > 0 {
+        tracing::info!("{interrupted} crawls were cut short by the end of their process; they go on where they stood");
+    }
+    let rules: Vec<RuleFacts> = catalogue::rules().map(RuleFacts::from).collect();
+    let ruleset = store.ensure_ruleset(env!("CARGO_PKG_VERSION"), &rules, now_s).await?;
+    let again = store.rejudge_under(ruleset, true, now_s).await?;
+    if again > 0 {
+        tracing::info!("the rules have changed: {again} surfaces are judged again");
+    }
+    let watched = settings.targets();
+    let named = targets::named(&watched, &|name| std::env::var(name).ok())?;
+    for problem in &named.problems {
+        tracing::warn!("{problem}");
+    }
+    set_sources(&store, &named, now_s).await?;
+    let registries = set_registries(&store, &watched.registries, now_s).await?;
+    retire_others(&store, &named, &registries, now_s).await?;
+    Ok(Arc::new(Crawler {
+        client: Client::new(settings.net.clone())?,
+        store,
+        settings: settings.crawl.clone(),
+        judging: settings.judging(),
+        ruleset,
+        registries,
+        headers: named.headers,
+        reporter: Reporter::default(),
+        holder,
+        last_answer_s: AtomicI64::new(0),
+    }))
+}
+
+async fn set_sources(store: &Store, named: &Named, now_s: i64) -> Result<()> {
+    for (kind, name, targets) in &named.sources {
+        let is_known = store.sources().await?.iter().any(|source| source.kind == *kind && source.name == *name);
+        if targets.is_empty() && !is_known {
+            continue;
+        }
+        let source = store.ensure_source(*kind, name, None, now_s).await?;
+        store.set_targets(source, targets, now_s).await?;
+    }
+    Ok(())
+}
+
+async fn set_registries(store: &Store, registries: &[Registry], now_s: i64) -> Result<Vec<RegistrySource>> {
+    let mut sources = Vec::with_capacity(registries.len());
+    for registry in registries {
+        let id = store.ensure_source(SourceKind::McpRegistry, &registry.name, Some(&registry.base), now_s).await?;
+        sources.push(RegistrySource { id, settings: registry.clone(), key: key_of(registry)? });
+    }
+    Ok(sources)
+}
+
+/// Registries that the settings no longer name leave the watch; their history stays.
+async fn retire_others(store: &Store, named: &Named, registries: &[RegistrySource], now_s: i64) -> Result<()> {
+    for source in store.sources().await? {
+        let is_registry = source.kind == SourceKind::McpRegistry;
+        let is_named = registries.iter().any(|registry| registry.id == source.id)
+            || named.sources.iter().any(|(kind, name, _)| source.kind == *kind && source.name == *name);
+        if is_registry && !is_named {
+            tracing::info!("registry {} is no longer in the settings; its targets are retired", source.name);
+            store.retire_source(source.id, now_s).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The key of a registry, from the environment or a file.
+fn key_of(registry: &Registry) -> Result<Option<http::HeaderValue>> {
+    let key = match (&registry.key_env, &registry.key_file) {
+        (Some(variable), _) => Some(std::env::var(variable).with_context(|| {
+            format!("registries.key_env: registry {} is to be asked with the variable {variable}", registry.name)
+        })?),
+        (None, Some(path)) => {
+            Some(std::fs::read_to_string(path).with_context(|| format!("registries.key_file: {path}"))?)
+        }
+        (None, None) => None,
+    };
+    let value = key.map(|key| http::HeaderValue::try_from(key.trim()));
+    let mut value =
+        value.transpose().with_context(|| format!("the key of registry {} fits no header", registry.name))?;
+    if let Some(value) = &mut value {
+        value.set_sensitive(true);
+    }
+    Ok(value)
+}
+
+/// The name of this process on leases and crawls: host and process number.
+fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}/{}", host.trim(), std::process::id())
+}
+
+/// Whether the process of that name still runs. One of our own name is from before us: in a container every process has
+/// the same number. What runs on another host cannot be seen from here; its leases run out by themselves.
+fn is_alive(other: &str, own: &str) -> bool {
+    let (Some((host, process)), Some((own_host, _))) = (other.rsplit_once('/'), own.rsplit_once('/')) else {
+        return false;
+    };
+    if other == own {
+        return false;
+    }
+    if host != own_host {
+        return true;
+    }
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.trim() == "plumbline"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_holder_is_told_from_a_living_one() {
+        let own = holder();
+        let (host, _) = own.rsplit_once('/').expect("host and number");
+        assert!(!is_alive(&own, &own), "a holder of our own name is from before us");
+        assert!(!is_alive(&format!("{host}/0"), &own));
+        assert!(is_alive("elsewhere/1", &own));
+        assert!(!is_alive("nonsense", &own));
+    }
+}

@@ -1,0 +1,136 @@
+//! The command line as a person meets it: the real binary, its output and its exit status.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// An agent card of A2A 1.0 without fault, on a host that is no placeholder.
+fn card() -> String {
+    include_str!("../rules/examples/a2a-1.0.json").replace("example.com", "tides.dev")
+}
+
+/// The same card with an error that breaks no client.
+fn card_with_error() -> String {
+    card().replacen("\"Tide Tables\"", "\"\"", 1)
+}
+
+fn plumbline(arguments: &[&str], input: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plumbline"))
+        .args(arguments)
+        .current_dir(folder.path())
+        .env_remove("PLUMBLINE_CONFIG")
+        .env_remove("PLUMBLINE_DATABASE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    child.stdin.take().expect("it has an input").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn status(arguments: &[&str], input: &str) -> i32 {
+    plumbline(arguments, input).status.code().expect("it was not killed")
+}
+
+#[test]
+fn check_says_clean_faulty_or_broken_by_its_exit_status() {
+    assert_eq!(status(&["check", "-", "--kind", "a2a-card"], &card()), 0);
+    assert_eq!(status(&["check", "-", "--kind", "a2a-card"], &card_with_error()), 1);
+    assert_eq!(status(&["check", "-", "--kind", "a2a-card", "--fail-on", "blocked"], &card_with_error()), 0);
+    assert_eq!(status(&["check", "no-such-file.json"], ""), 2);
+    assert_eq!(status(&["check"], ""), 2);
+}
+
+#[test]
+fn check_points_at_the_place_in_the_text() {
+    let output = plumbline(&["check", "-", "--kind", "a2a-card"], &card_with_error());
+    let printed = text(&output.stdout);
+    assert!(printed.contains("a2a/empty-required-string"), "{printed}");
+    assert!(printed.contains("2 |   \"name\": \"\","), "{printed}");
+    assert!(printed.contains("at /name") && printed.contains("fix: "), "{printed}");
+    assert!(!printed.contains('\x1b'), "no colours in a pipe: {printed}");
+}
+
+#[test]
+fn check_prints_json_for_programs() {
+    let output = plumbline(&["check", "-", "--kind", "a2a-card", "--format", "json"], &card_with_error());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    assert_eq!(report["headline"], "deviates");
+    assert_eq!(report["detected"]["profile"], "a2a-1.0");
+    assert_eq!(report["findings"][0]["pointer"], "/name");
+    assert_eq!(report["findings"][0]["line"], 2);
+}
+
+#[test]
+fn a_terminal_is_not_told_what_a_document_says() {
+    let hostile = card().replacen("\"tides\"", "\"\\u001b[2Jtides\\u202e\", \"id\": 7", 1);
+    let printed = text(&plumbline(&["check", "-", "--kind", "a2a-card"], &hostile).stdout);
+    assert!(!printed.contains('\x1b') && !printed.contains('\u{202e}'), "{printed}");
+}
+
+#[test]
+fn lines_come_out_in_order_and_a_wrong_one_is_named() {
+    let card = card().replace('\n', "");
+    let input = format!(
+        "{{\"kind\": \"a2a-card\", \"document\": {card}}}\nnonsense\n{{\"kind\": \"any\", \"document\": {card}}}\n"
+    );
+    let output = plumbline(&["check", "--lines", "-"], &input);
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[0]["line"], &lines[1]["line"], &lines[2]["line"]), (&1.into(), &2.into(), &3.into()));
+    assert!(lines[1]["error"].is_string());
+    assert_eq!(lines[2]["detected"]["kind"], "a2a-card");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_rule_explains_itself_and_an_unknown_one_names_its_neighbours() {
+    let printed = text(&plumbline(&["rules", "a2a/not-a-card"], "").stdout);
+    assert!(printed.contains("Fix") && printed.contains("A2A 1.0"), "{printed}");
+    let output = plumbline(&["rules", "a2a/not-a-crad"], "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("a2a/not-a-card"), "{}", text(&output.stderr));
+    let catalogue: serde_json::Value =
+        serde_json::from_slice(&plumbline(&["rules", "--format", "json"], "").stdout).expect("it prints JSON");
+    assert!(catalogue["rules"].as_array().expect("a list").len() >= 120);
+}
+
+#[test]
+fn settings_are_printed_as_a_file_that_can_be_read_back() {
+    let printed = plumbline(&["config", "--set", "web.name=Harbour"], "").stdout;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("plumbline.toml");
+    std::fs::write(&path, &printed).expect("it is written");
+    let path = path.display().to_string();
+    let output = plumbline(&["config", "check", &path], "");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let again = plumbline(&["config", "--config", &path], "").stdout;
+    assert_eq!(text(&again), text(&printed));
+}
+
+#[test]
+fn a_wrong_setting_ends_with_its_key_and_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wrong.toml");
+    std::fs::write(&path, "[crawl]\nworkers = 4\nworkres = 5\n").expect("it is written");
+    let path = path.display().to_string();
+    let output = plumbline(&["config", "check", &path], "");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("wrong.toml") && said.contains("line 3") && said.contains("workres"), "{said}");
+}
+
+#[test]
+fn every_help_has_examples() {
+    for command in ["serve", "crawl", "check", "rules", "config"] {
+        let printed = text(&plumbline(&[command, "--help"], "").stdout);
+        assert!(printed.contains("Examples:"), "{command}: {printed}");
+    }
+    assert!(text(&plumbline(&["--version"], "").stdout).starts_with("plumbline "));
+}

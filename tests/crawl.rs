@@ -1,0 +1,133 @@
+//! One crawl, from sources to the summary, against servers that behave and servers that do not.
+
+mod support;
+
+use std::sync::atomic::Ordering;
+
+use support::{crawl, entry, json_answer, ok_answer, plumbline, registry, server, settings, status_answer};
+
+/// An agent card without fault, on a host that is no placeholder.
+fn card() -> String {
+    include_str!("../rules/examples/a2a-1.0.json").replace("example.com", "tides.dev")
+}
+
+#[test]
+fn the_sample_is_crawled_whole_without_a_network() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (summary, output) = crawl(folder.path(), &["--sample"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let registry = &summary["registries"][0];
+    assert_eq!((&registry["entries"], &registry["complete"]), (&12.into(), &true.into()), "{summary}");
+    // Eleven names and six agents; two agents give no card.
+    assert_eq!(summary["headlines"]["targets"], 17, "{summary}");
+    assert!(
+        summary["headlines"]["sound"].as_i64() > Some(3) && summary["headlines"]["blocked"].as_i64() > Some(0),
+        "{summary}"
+    );
+    assert!(folder.path().join("plumbline-sample.db").is_file(), "the sample has a database of its own");
+}
+
+#[test]
+fn every_page_of_a_registry_is_read_and_a_second_crawl_doubles_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = registry(250, |_, _| None);
+    settings(folder.path(), Some(&registry.base), &[]);
+    for round in 0..2 {
+        let (summary, _) = crawl(folder.path(), &["--full"]);
+        assert_eq!(summary["registries"][0]["entries"], 250, "round {round}: {summary}");
+        assert_eq!(summary["headlines"]["targets"], 250, "round {round}: {summary}");
+        assert_eq!(summary["headlines"]["sound"], 250, "round {round}: {summary}");
+    }
+}
+
+#[test]
+fn a_registry_that_fails_for_a_while_is_asked_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = registry(150, |n, _| (n == 1).then(|| status_answer(503)));
+    settings(folder.path(), Some(&registry.base), &[]);
+    let (summary, output) = crawl(folder.path(), &[]);
+    assert_eq!(summary["registries"][0]["complete"], true, "{summary}");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(registry.pages_served.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_cut_walk_is_incomplete_and_takes_nothing_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = registry(300, |n, _| {
+        (n == 4).then(|| json_answer(&serde_json::json!({"servers": "soon"}))).or((n > 4).then(|| status_answer(401)))
+    });
+    settings(folder.path(), Some(&registry.base), &[]);
+    let (summary, _) = crawl(folder.path(), &["--full"]);
+    assert_eq!(summary["registries"][0]["complete"], true, "{summary}");
+    let (summary, output) = crawl(folder.path(), &["--full"]);
+    assert_eq!(summary["registries"][0]["complete"], false, "{summary}");
+    assert!(summary["registries"][0]["problem"].as_str().is_some_and(|p| p.contains("key")), "{summary}");
+    assert_eq!(summary["headlines"]["targets"], 300, "{summary}");
+    assert_eq!(output.status.code(), Some(1), "a source that was not read to its end shows in the exit status");
+}
+
+#[test]
+fn a_cursor_that_comes_back_ends_the_walk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let looping = |_: usize, _: &support::Asked| {
+        Some(json_answer(&serde_json::json!({"servers": [entry(1)], "metadata": {"nextCursor": "again"}})))
+    };
+    let registry = registry(0, looping);
+    settings(folder.path(), Some(&registry.base), &[]);
+    let (summary, _) = crawl(folder.path(), &["--full"]);
+    assert_eq!(summary["registries"][0]["complete"], false, "{summary}");
+    assert!(registry.pages_served.load(Ordering::SeqCst) <= 3);
+}
+
+#[test]
+fn cards_are_found_at_both_paths_and_faults_are_outcomes() {
+    let current = server(|asked| match asked.path.as_str() {
+        "/.well-known/agent-card.json" => ok_answer("application/json", &card()),
+        _ => status_answer(404),
+    });
+    let legacy = server(|asked| match asked.path.as_str() {
+        "/.well-known/agent.json" => ok_answer("application/json", &card()),
+        _ => status_answer(404),
+    });
+    let page = server(|_| ok_answer("text/html", "<!doctype html><title>Hello</title>"));
+    let cut = server(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"name\"".to_vec());
+    let garbage = server(|_| b"\x00\x01\x02nonsense".to_vec());
+    let gone = "127.0.0.1:1".to_owned();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut cards: Vec<String> =
+        [current, legacy, page, cut, garbage].iter().map(|address| format!("http://{address}/")).collect();
+    cards.push(format!("http://{gone}/"));
+    settings(folder.path(), None, &cards);
+    let (summary, output) = crawl(folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(0), "what targets do is no failure of ours");
+    let headlines = &summary["headlines"];
+    assert_eq!(headlines["targets"], 6, "{summary}");
+    assert_eq!(headlines["not_evaluated"], 3, "cut, garbage and gone: {summary}");
+    assert_eq!(headlines["blocked"], 1, "the page: {summary}");
+    assert_eq!(headlines["sound"], 2, "both cards: {summary}");
+}
+
+#[test]
+fn a_private_address_is_not_called_unless_allowed() {
+    let agent = server(|_| ok_answer("application/json", &card()));
+    let folder = tempfile::tempdir().expect("a folder");
+    settings(folder.path(), None, &[format!("http://{agent}/")]);
+    let (summary, _) = crawl(folder.path(), &["--set", "net.allow_networks=[]"]);
+    assert_eq!(summary["headlines"]["not_evaluated"], 1, "{summary}");
+}
+
+#[test]
+fn a_database_that_cannot_be_used_is_named_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    settings(folder.path(), None, &["agent.example".to_owned()]);
+    std::fs::write(folder.path().join("text.db"), "this is no database, however long it goes on about it\n".repeat(50))
+        .expect("it is written");
+    let rows = [("text.db", "not a database"), ("no/such/folder/x.db", "no/such/folder")];
+    for (database, words) in rows {
+        let output = plumbline(folder.path()).args(["crawl", "--database", database]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{database}: {said}");
+    }
+}
