@@ -12,7 +12,8 @@ use std::time::Duration;
 use async_compression::tokio::bufread::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt, stream};
 use plumbline_rules::session::Cut;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -95,13 +96,14 @@ struct Wire {
     bytes: AtomicU64,
     over_limit: AtomicBool,
     broke: AtomicBool,
+    ended: AtomicBool,
 }
 
 /// Why reading stopped before the end.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Stop {
     Late,
-    Failed(io::Error),
+    Failed,
 }
 
 impl Wire {
@@ -109,10 +111,11 @@ impl Wire {
     fn cut(&self, stop: Stop) -> Cut {
         match stop {
             Stop::Late => Cut::Timeout,
-            Stop::Failed(_) if self.over_limit.load(Ordering::Relaxed) => Cut::Limit,
-            Stop::Failed(_) if self.broke.load(Ordering::Relaxed) => Cut::Truncated,
-            Stop::Failed(error) if error.kind() == io::ErrorKind::UnexpectedEof => Cut::Truncated,
-            Stop::Failed(_) => Cut::BadEncoding,
+            Stop::Failed if self.over_limit.load(Ordering::Relaxed) => Cut::Limit,
+            Stop::Failed if self.broke.load(Ordering::Relaxed) => Cut::Truncated,
+            // The decoder took everything there was and wanted more.
+            Stop::Failed if self.ended.load(Ordering::Relaxed) => Cut::Truncated,
+            Stop::Failed => Cut::BadEncoding,
         }
     }
 }
@@ -123,7 +126,9 @@ where
     S: Stream<Item = Result<Bytes, E>> + Send,
     E: std::error::Error + Send + Sync + 'static,
 {
-    pieces.map(move |piece| {
+    let below = wire.clone();
+    let end = stream::once(async move { below.ended.store(true, Ordering::Relaxed) }).filter_map(|()| ready(None));
+    let pieces = pieces.map(move |piece| {
         let piece = piece.map_err(|error| {
             wire.broke.store(true, Ordering::Relaxed);
             io::Error::other(error)
@@ -134,7 +139,8 @@ where
             return Err(io::Error::other("more bytes on the wire than allowed"));
         }
         Ok(piece)
-    })
+    });
+    pieces.chain(end)
 }
 
 /// The first byte, left in place; `None` for an empty body, which is whole whatever coding it claims.
@@ -166,7 +172,7 @@ async fn drain(mut decoded: Pin<Box<dyn AsyncRead + Send>>, bounds: Bounds, wire
 
 async fn in_time<T>(step: impl Future<Output = io::Result<T>>, bounds: Bounds) -> Result<T, Stop> {
     match timeout_at(bounds.deadline, timeout(bounds.idle, step)).await {
-        Ok(Ok(done)) => done.map_err(Stop::Failed),
+        Ok(Ok(done)) => done.map_err(|_| Stop::Failed),
         Ok(Err(_)) | Err(_) => Err(Stop::Late),
     }
 }

@@ -70,7 +70,8 @@ fn tls(error: &rustls::Error) -> WireError {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 WireError::TlsCertificateName
             }
-            CertificateError::UnknownIssuer => WireError::TlsCertificateUnknownIssuer,
+            // A bad signature is that of an authority with the name of a known one and another key.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => WireError::TlsCertificateUnknownIssuer,
             // A self-signed certificate that calls itself an authority has no variant of its own.
             CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
                 WireError::TlsCertificateUnknownIssuer
@@ -112,6 +113,9 @@ fn http(error: &hyper::Error) -> Option<WireError> {
 }
 
 fn unknown(error: &reqwest::Error) -> WireError {
+    if error.is_builder() {
+        return WireError::BadUrl;
+    }
     match (error.is_timeout(), error.is_connect()) {
         (true, true) => WireError::ConnectTimeout,
         (true, false) => WireError::Timeout,
@@ -142,7 +146,8 @@ mod tests {
         assert_eq!(word(CertificateError::NotValidYet), WireError::TlsCertificateExpired);
         assert_eq!(word(CertificateError::NotValidForName), WireError::TlsCertificateName);
         assert_eq!(word(CertificateError::UnknownIssuer), WireError::TlsCertificateUnknownIssuer);
-        assert_eq!(word(CertificateError::BadSignature), WireError::Tls);
+        assert_eq!(word(CertificateError::BadSignature), WireError::TlsCertificateUnknownIssuer);
+        assert_eq!(word(CertificateError::Revoked), WireError::Tls);
         assert_eq!(tls(&rustls::Error::DecryptError), WireError::Tls);
     }
 

@@ -28,6 +28,9 @@ pub enum Refusal {
     /// The URL names no host.
     #[error("the address has no host")]
     NoHost,
+    /// The host has characters that no name has, such as the braces of a template.
+    #[error("`{0}` is no host name")]
+    HostName(String),
     /// Only these ports are open to webhooks.
     #[error("port {0} is not called")]
     Port(u16),
@@ -45,7 +48,7 @@ impl Refusal {
     pub fn is_about_place(&self) -> bool {
         match self {
             Refusal::Address(_) | Refusal::Name(_) | Refusal::Port(_) => true,
-            Refusal::Scheme(_) | Refusal::UserInfo | Refusal::NoHost => false,
+            Refusal::Scheme(_) | Refusal::UserInfo | Refusal::NoHost | Refusal::HostName(_) => false,
         }
     }
 }
@@ -85,8 +88,12 @@ impl Guard {
         }
     }
 
-    /// Whether a name is worth resolving: an internal one only when some network is open.
+    /// Whether a name is worth resolving: one that can be a name, and an internal one only when some network is open.
     fn check_name(&self, name: &str) -> Result<(), Refusal> {
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+        if !name.bytes().all(is_name) {
+            return Err(Refusal::HostName(name.to_owned()));
+        }
         if is_internal_name(name) && self.allow_networks.is_empty() {
             return Err(Refusal::Name(name.to_owned()));
         }
@@ -236,6 +243,8 @@ fn joined(high: u16, low: u16) -> Ipv4Addr {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn guard(networks: &[&str]) -> Guard {
@@ -386,7 +395,9 @@ mod tests {
         assert_eq!(verdict(&guard, "data:text/plain,x"), Err(Refusal::Scheme("data".into())));
         assert_eq!(verdict(&guard, "https://user@example.com/"), Err(Refusal::UserInfo));
         assert_eq!(verdict(&guard, "https://:secret@example.com/"), Err(Refusal::UserInfo));
-        assert_eq!(verdict(&guard, "http://example.com:8080/card"), Ok(()));
+        assert_eq!(verdict(&guard, "http://{a}.example.com/"), Err(Refusal::HostName("{a}.example.com".into())));
+        assert_eq!(verdict(&guard, "http://bücher.example/"), Ok(()));
+        assert_eq!(verdict(&guard, "http://_a.example.com:8080/card"), Ok(()));
     }
 
     #[test]
@@ -460,5 +471,39 @@ mod tests {
         assert_eq!(check("http://hooks.example.com/x"), Err(Refusal::Scheme("http".into())));
         assert_eq!(check("https://hooks.example.com:22/x"), Err(Refusal::Port(22)));
         assert!(check("https://10.0.0.1/x").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_in_a_url_is_judged_as_the_address_it_is(bits: u128, is_v4: bool) {
+            let ip = if is_v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) };
+            let host = if is_v4 { ip.to_string() } else { format!("[{ip}]") };
+            prop_assert_eq!(verdict(&guard(&[]), &format!("http://{host}/")), guard(&[]).check_address(ip));
+        }
+
+        #[test]
+        fn no_way_of_writing_an_ipv4_address_into_ipv6_makes_it_public(bits: u32) {
+            let v4 = Ipv4Addr::from(bits);
+            let [high, low] = [(bits >> 16) as u16, bits as u16];
+            let opened = guard(&["::/0"]);
+            let forms = [
+                v4.to_ipv6_mapped(),
+                Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low),
+                Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1),
+                Ipv6Addr::new(0x2001, 0, 1, 1, 0, 0, !high, !low),
+            ];
+            for form in forms {
+                prop_assert_eq!(opened.check_address(form.into()).is_ok(), is_public(v4.into()), "{}", form);
+            }
+        }
+
+        #[test]
+        fn no_url_is_a_panic(text in "\\PC{0,60}") {
+            if let Ok(url) = Url::parse(&text) {
+                let _ = guard(&[]).check_url(&url);
+                let _ = guard(&[]).check_webhook_url(&url);
+            }
+            let _ = is_public_by_text(&text);
+        }
     }
 }

@@ -237,3 +237,213 @@ impl<T> Table<T> {
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    fn politeness(pace_ms: u64, per_site: usize, concurrency: usize) -> Arc<Politeness> {
+        Arc::new(Politeness::new(Manners { pace_ms, per_site, concurrency }))
+    }
+
+    fn noon() -> DateTime<Utc> {
+        "2026-08-01T12:00:00Z".parse().unwrap()
+    }
+
+    /// Makes one request that takes `takes` at each address, all asked for at once and in this order; when each began.
+    async fn begun_at(politeness: &Arc<Politeness>, addresses: &[&str], takes: Duration) -> Vec<Duration> {
+        let start = Instant::now();
+        let requests = addresses.iter().map(|address| {
+            let (politeness, address) = (politeness.clone(), url(address));
+            async move {
+                let _turn = politeness.turn(&address, None).await.unwrap();
+                let begun = start.elapsed();
+                tokio::time::sleep(takes).await;
+                begun
+            }
+        });
+        futures_util::future::join_all(requests).await
+    }
+
+    fn seconds(times: &[Duration]) -> Vec<u64> {
+        times.iter().map(Duration::as_secs).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_host_is_called_once_at_a_time_with_a_gap_and_in_order() {
+        let politeness = politeness(2_000, 9, 9);
+        let times = begun_at(&politeness, &["https://a.dev/1", "https://a.dev/2", "https://a.dev/3"], SECOND).await;
+        assert_eq!(seconds(&times), [0, 3, 6]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_gap_requests_follow_at_once() {
+        let politeness = politeness(0, 9, 9);
+        let times = begun_at(&politeness, &["https://a.dev/1", "https://a.dev/2"], SECOND).await;
+        assert_eq!(seconds(&times), [0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_is_a_host_of_its_own_and_a_scheme_is_not() {
+        let politeness = politeness(0, 9, 9);
+        let hosts = ["http://a.dev:443/", "https://a.dev./", "https://a.dev:8443/"];
+        assert_eq!(seconds(&begun_at(&politeness, &hosts, SECOND).await), [0, 1, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hosts_of_one_site_share_its_bound_and_tenants_of_a_platform_do_not() {
+        let politeness = politeness(0, 2, 9);
+        let hosts =
+            ["https://a.dev/", "https://b.a.dev/", "https://c.a.dev/", "https://x.github.io/", "https://y.github.io/"];
+        assert_eq!(seconds(&begun_at(&politeness, &hosts, SECOND).await), [0, 0, 1, 0, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_hosts_share_one_bound() {
+        let politeness = politeness(0, 9, 2);
+        let hosts = ["https://a.dev/", "https://b.dev/", "https://c.dev/", "https://d.dev/", "https://e.dev/"];
+        assert_eq!(seconds(&begun_at(&politeness, &hosts, SECOND).await), [0, 0, 1, 1, 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_one_host_keeps_nobody_from_another() {
+        let politeness = politeness(60_000, 9, 2);
+        let hosts = ["https://a.dev/", "https://a.dev/", "https://a.dev/", "https://b.dev/"];
+        assert_eq!(seconds(&begun_at(&politeness, &hosts, SECOND).await), [0, 61, 122, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_may_ask_for_a_gap_of_its_own() {
+        let politeness = politeness(60_000, 9, 9);
+        let start = Instant::now();
+        drop(politeness.turn(&url("https://a.dev/"), Some(SECOND)).await.unwrap());
+        drop(politeness.turn(&url("https://a.dev/"), None).await.unwrap());
+        assert_eq!(start.elapsed().as_secs(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_throttles_is_left_alone_and_then_called_half_as_often() {
+        let politeness = politeness(1_000, 9, 9);
+        let place = url("https://a.dev/");
+        politeness.turn(&place, None).await.unwrap().heard(429, Some("100"), noon());
+        assert_eq!(politeness.wait_for(&place).as_secs(), 100);
+        assert_eq!(politeness.wait_for(&url("https://b.dev/")), Duration::ZERO);
+
+        let times = begun_at(&politeness, &["https://a.dev/1", "https://a.dev/2"], Duration::ZERO).await;
+        assert_eq!(seconds(&times), [100, 102]);
+        tokio::time::advance(SLOW_FOR).await;
+        let times = begun_at(&politeness, &["https://a.dev/1", "https://a.dev/2"], Duration::ZERO).await;
+        assert_eq!(seconds(&times), [0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_nobody_waits_for_any_more_is_passed_on() {
+        let politeness = politeness(0, 9, 9);
+        let place = url("https://a.dev/");
+        let held = politeness.turn(&place, None).await.unwrap();
+        let given_up = tokio::time::timeout(SECOND, politeness.turn(&place, None)).await;
+        assert!(given_up.is_err());
+        drop(held);
+        assert!(tokio::time::timeout(SECOND, politeness.turn(&place, None)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_hosts_are_forgotten_and_busy_ones_are_not() {
+        let politeness = politeness(1_000, 9, 9);
+        let busy = url("https://busy.dev/");
+        let turn = politeness.turn(&busy, None).await.unwrap();
+        politeness.turn(&url("https://slow.dev/"), None).await.unwrap().heard(429, Some("900"), noon());
+        for n in 0..5 * SWEEP_AT {
+            drop(politeness.turn(&url(&format!("https://host{n}.dev/")), None).await.unwrap());
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        let hosts = held(&politeness.hosts).entries.len();
+        assert!(hosts <= SWEEP_AT + 100, "{hosts}");
+        assert!(held(&politeness.sites).entries.len() <= SWEEP_AT);
+        assert!(politeness.wait_for(&url("https://slow.dev/")) > 800 * SECOND);
+        assert!(Arc::ptr_eq(&turn.host, &politeness.host(&busy)));
+    }
+
+    #[test]
+    fn retry_after_is_read_in_all_its_forms() {
+        for (value, seconds) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            (" 120 ", Some(120)),
+            ("120, 60", Some(120)),
+            ("99999999999999999999999", Some(u64::MAX)),
+            ("Sat, 01 Aug 2026 12:01:00 GMT", Some(60)),
+            ("Saturday, 01-Aug-26 12:01:00 GMT", Some(60)),
+            ("Sat Aug  1 12:01:00 2026", Some(60)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
+            ("", None),
+            ("-5", None),
+            ("1.5", None),
+            ("soon", None),
+            ("0x10", None),
+            ("Sat, 32 Aug 2026 12:01:00 GMT", None),
+            ("Mon, 01 Aug 2026 12:01:00 GMT", None),
+            ("2026-08-01T12:01:00Z", None),
+            ("\u{661}\u{662}", None),
+        ] {
+            assert_eq!(parse_retry_after(value, noon()), seconds.map(Duration::from_secs), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn only_answers_that_throttle_are_penalties_and_none_is_longer_than_the_bound() {
+        for (status, retry_after, expected) in [
+            (429, None, Some(DEFAULT_PENALTY)),
+            (429, Some("nonsense"), Some(DEFAULT_PENALTY)),
+            (429, Some("7"), Some(7 * SECOND)),
+            (429, Some("86400"), Some(MAX_PENALTY)),
+            (503, Some("7"), Some(7 * SECOND)),
+            (503, Some("Fri, 01 Jan 9999 00:00:00 GMT"), Some(MAX_PENALTY)),
+            (503, None, None),
+            (503, Some("nonsense"), None),
+            (200, Some("7"), None),
+            (500, Some("7"), None),
+        ] {
+            assert_eq!(penalty(status, retry_after, noon()), expected, "{status} {retry_after:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_retry_after_is_a_panic_or_a_wait_beyond_the_bound(status: u16, value in ".{0,40}", at in 0..4_000_000_000_i64) {
+            let now = DateTime::from_timestamp(at, 0).unwrap();
+            prop_assert!(penalty(status, Some(&value), now).is_none_or(|rest| rest <= MAX_PENALTY));
+        }
+
+        #[test]
+        fn a_date_is_read_as_the_time_until_then(at in 0..4_000_000_000_i64, wait in 0..100_000_u32) {
+            let now = DateTime::from_timestamp(at, 0).unwrap();
+            let then = (now + chrono::TimeDelta::seconds(i64::from(wait))).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+            prop_assert_eq!(parse_retry_after(&then, now), Some(Duration::from_secs(u64::from(wait))));
+        }
+
+        #[test]
+        fn a_host_is_never_called_before_its_gap_or_rest(gaps in prop::collection::vec((0..5_000_u64, 0..1_000_u64, any::<bool>()), 1..20)) {
+            let mut now = Instant::now();
+            let mut pace = Pace { next_at: now, slow_until: None };
+            for (gap_ms, rest_s, is_throttled) in gaps {
+                now = now.max(pace.next_at);
+                let rest = Duration::from_secs(rest_s);
+                if is_throttled {
+                    pace.rest(now, rest);
+                }
+                pace.leave(now, Duration::from_millis(gap_ms));
+                prop_assert!(pace.next_at >= now + Duration::from_millis(gap_ms));
+                prop_assert!(!is_throttled || pace.next_at >= now + rest);
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::{DnsError, NetError as DnsFailure, runtime::TokioRuntimeProvider};
-use hickory_resolver::proto::rr::Name as DnsName;
+use hickory_resolver::proto::rr::{Name as DnsName, RecordType};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::guard::{self, Guard, Refusal};
@@ -46,6 +46,9 @@ pub(super) struct GuardedResolver {
 /// Failures of a name are believed for this long at most, so that a recovery is seen by the next verification probe.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
 
+/// How long a name server that was silent about a name may take to answer for the root.
+const ROOT_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Answers are believed for this long at most, whatever their TTL says.
 const POSITIVE_TTL: Duration = Duration::from_secs(3600);
 
@@ -67,8 +70,10 @@ impl GuardedResolver {
         if guard::is_localhost(name) {
             return self.this_machine(name);
         }
-        let addresses =
-            tokio::time::timeout(self.timeout, self.look_up(name)).await.map_err(|_| ResolveError::Timeout)??;
+        let addresses = match tokio::time::timeout(self.timeout, self.look_up(name)).await {
+            Ok(Err(ResolveError::Timeout)) | Err(_) => return Err(self.silence().await),
+            Ok(answer) => answer?,
+        };
         if addresses.is_empty() {
             return Err(ResolveError::Failed);
         }
@@ -84,6 +89,17 @@ impl GuardedResolver {
             return Err(Refusal::Name(name.to_owned()).into());
         }
         Ok(opened)
+    }
+
+    /// Whose fault it is that nothing was answered: a name server of ours that lives answers for the root.
+    async fn silence(&self) -> ResolveError {
+        let Some(first) = &self.first else { return ResolveError::Unavailable };
+        // An answer of the past says nothing about now.
+        first.clear_lookup_cache(DnsName::root(), RecordType::NS);
+        match tokio::time::timeout(ROOT_TIMEOUT, first.lookup(DnsName::root(), RecordType::NS)).await {
+            Ok(Ok(_) | Err(DnsFailure::Dns(_))) => ResolveError::Timeout,
+            Ok(Err(_)) | Err(_) => ResolveError::Unavailable,
+        }
     }
 
     async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
