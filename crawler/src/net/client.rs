@@ -25,8 +25,9 @@ use super::{NetError, NetSettings, failure, record};
 /// The codings that are asked for; `deflate` is undone as well when a server sends it unasked.
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("gzip, br, zstd");
 
-/// How long a connection is kept for the next request to the same host.
-const KEEP_CONNECTION: Duration = Duration::from_secs(10);
+/// How long a connection is kept for the next request to the same host: shorter than any common server keeps it (2 s),
+/// so that a server hanging up on an idle connection never looks like a reset.
+const KEEP_CONNECTION: Duration = Duration::from_millis(1_500);
 
 /// The guarded HTTP client. Clones share connections, manners and what is known of robots.txt files.
 #[derive(Clone)]
@@ -96,7 +97,7 @@ impl Client {
             if let Err(error) = self.check(ask.way, &hop.url) {
                 return Ok(end(exchanges, record::not_made(ask, &hop, error)));
             }
-            let gap = match self.wish(ask, &hop, exchanges).await? {
+            let gap = match self.wish(&hop, exchanges).await? {
                 Ok(gap) => gap,
                 Err(error) => return Ok(end(exchanges, record::not_made(ask, &hop, error))),
             };
@@ -128,17 +129,10 @@ impl Client {
     /// What robots.txt says about a hop, where it has a say: the gap it asks for, or why the hop is not made.
     async fn wish(
         &self,
-        ask: &Ask,
         hop: &Hop,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<Result<Option<Duration>, WireError>, NetError> {
-        let is_exempt = match ask.way {
-            Way::Crawl => false,
-            // Where a listed endpoint redirects to is nobody's listing.
-            Way::Listed => exchanges.is_empty(),
-            Way::Robots | Way::Webhook => true,
-        };
-        if !self.0.settings.robots || !robots::applies(&hop.url, is_exempt) {
+        if !self.0.settings.robots || hop.is_exempt || !robots::applies(&hop.url) {
             return Ok(Ok(None));
         }
         let entry = self.0.robots.entry(&hop.url);
@@ -306,7 +300,11 @@ fn first_hop(ask: &Ask) -> Result<Hop, Box<Exchange>> {
     let Ok(mut url) = Url::parse(&ask.url) else { return Err(Box::new(record::bad_url(ask, &ask.url))) };
     url.set_fragment(None);
     let with_secrets = ask.headers.iter().any(|header| header.is_secret);
-    Ok(Hop { method: ask.method.clone(), url, with_secrets })
+    let is_exempt = match ask.way {
+        Way::Crawl => !robots::applies(&url),
+        Way::Listed | Way::Robots | Way::Webhook => true,
+    };
+    Ok(Hop { method: ask.method.clone(), url, with_secrets, is_exempt })
 }
 
 /// Ends a chain with a hop that was not made.

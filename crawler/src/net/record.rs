@@ -90,10 +90,11 @@ pub(super) fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// An address without the password that somebody wrote into it.
+/// An address without the credentials that somebody wrote into it.
 fn url(url: &Url) -> String {
     let mut shown = url.clone();
-    if shown.password().is_some() && shown.set_password(Some(MASK)).is_err() {
+    let has_user = !shown.username().is_empty() || shown.password().is_some();
+    if has_user && (shown.set_username(MASK).is_err() || shown.set_password(None).is_err()) {
         return MASK.to_owned();
     }
     shortened(shown.as_str(), MAX_URL)
@@ -148,7 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_masked() {
-        assert_eq!(url(&Url::parse("https://me:secret@a.dev/x").unwrap()), "https://me:***@a.dev/x");
+    fn credentials_in_an_address_are_masked() {
+        for credentials in ["me:secret", "token", ":secret"] {
+            let address = Url::parse(&format!("https://{credentials}@a.dev/x")).unwrap();
+            assert_eq!(url(&address), "https://***@a.dev/x");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use http::Method;
 use url::Url;
 
-use super::limits::MAX_REDIRECTS;
+use super::limits::{MAX_REDIRECTS, MAX_URL};
 
 /// One request of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) struct Hop {
     pub(super) url: Url,
     /// Headers that are secret go along: true until the chain leaves the origin that they are meant for.
     pub(super) with_secrets: bool,
+    /// robots.txt has no say: true for a well-known or listed place and for where it leads within its origin.
+    pub(super) is_exempt: bool,
 }
 
 /// What to do with an answer.
@@ -50,11 +52,19 @@ pub(super) fn next(hop: &Hop, status: u16, location: Option<&str>, trail: &Trail
     let (true, Some(location)) = (matches!(status, 301 | 302 | 303 | 307 | 308), location) else { return Next::Stay };
     let Ok(mut url) = hop.url.join(location) else { return Next::Nowhere(location.to_owned()) };
     url.set_fragment(None);
+    if url.as_str().len() > MAX_URL {
+        return Next::Nowhere(location.to_owned());
+    }
     if hop.with_secrets && is_downgrade(&hop.url, &url) {
         return Next::Stay;
     }
-    let with_secrets = hop.with_secrets && url.origin() == hop.url.origin();
-    let followed = Hop { method: method_after(&hop.method, status), url, with_secrets };
+    let stays_home = url.origin() == hop.url.origin();
+    let followed = Hop {
+        method: method_after(&hop.method, status),
+        url,
+        with_secrets: hop.with_secrets && stays_home,
+        is_exempt: hop.is_exempt && stays_home,
+    };
     if trail.ends_before(&followed) { Next::TooFar(followed) } else { Next::Follow(followed) }
 }
 
@@ -76,7 +86,7 @@ mod tests {
     use super::*;
 
     fn hop(method: Method, url: &str, with_secrets: bool) -> Hop {
-        Hop { method, url: Url::parse(url).unwrap(), with_secrets }
+        Hop { method, url: Url::parse(url).unwrap(), with_secrets, is_exempt: false }
     }
 
     fn from(hop: &Hop, status: u16, location: &str) -> Next {
@@ -120,6 +130,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_listed_stays_listed_within_its_origin() {
+        let start = Hop { is_exempt: true, ..hop(Method::POST, "https://a.dev/mcp", false) };
+        for (location, kept) in [("/mcp/", true), ("https://b.dev/mcp", false)] {
+            let Next::Follow(followed) = from(&start, 307, location) else { panic!("{location} is followed") };
+            assert_eq!(followed.is_exempt, kept, "{location}");
+        }
+    }
+
+    #[test]
     fn a_step_down_to_http_is_taken_only_without_secrets() {
         assert_eq!(from(&hop(Method::GET, "https://a.dev/1", true), 302, "http://a.dev/1"), Next::Stay);
         let plain = from(&hop(Method::GET, "https://a.dev/1", false), 302, "http://a.dev/1");
@@ -144,5 +163,7 @@ mod tests {
     fn a_location_that_is_no_address_leads_nowhere() {
         let start = hop(Method::GET, "https://a.dev/1", false);
         assert_eq!(from(&start, 302, "https://["), Next::Nowhere("https://[".to_owned()));
+        let long = format!("/{}", "x".repeat(MAX_URL));
+        assert_eq!(from(&start, 302, &long), Next::Nowhere(long));
     }
 }

@@ -26,7 +26,11 @@ const FAILURE_LASTS: Duration = Duration::from_secs(60 * 60);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// Most hosts remembered at a time.
-const MAX_HOSTS: usize = 4096;
+const MAX_HOSTS: usize = 1024;
+
+/// Most rules that end in `$`: each becomes a regular expression, and a file could hold a hundred thousand. A host that
+/// goes beyond is left alone.
+const MAX_PATTERNS: usize = 1_000;
 
 /// What a host asks of us.
 #[derive(Debug)]
@@ -95,8 +99,14 @@ impl Policy {
 }
 
 fn listed(body: &[u8]) -> Rules {
+    if body.iter().filter(|b| **b == b'$').count() > MAX_PATTERNS {
+        return Rules::Nothing;
+    }
     match Robot::new(AGENT, body) {
-        Ok(robot) => Rules::Listed(robot),
+        Ok(mut robot) => {
+            robot.sitemaps = Vec::new();
+            Rules::Listed(robot)
+        }
         // A file that nobody can read asks for nothing.
         Err(_) => Rules::Everything,
     }
@@ -106,9 +116,9 @@ fn gap(delay: f32) -> Option<Duration> {
     Duration::try_from_secs_f32(delay).ok().map(|delay| delay.min(MAX_DELAY))
 }
 
-/// Whether robots.txt has a say about this address.
-pub(super) fn applies(url: &Url, is_listed: bool) -> bool {
-    !is_listed && !url.path().starts_with("/.well-known/") && url.path() != "/robots.txt"
+/// Whether robots.txt has a say about this address, unless its owner listed it.
+pub(super) fn applies(url: &Url) -> bool {
+    !url.path().starts_with("/.well-known/") && url.path() != "/robots.txt"
 }
 
 /// Where the robots.txt for this address is.
@@ -201,12 +211,11 @@ mod tests {
     const STAY: Result<Wish, WireError> = Ok(Wish::Stay);
 
     #[test]
-    fn it_has_no_say_about_well_known_places_and_listed_endpoints() {
-        assert!(applies(&url("https://a.dev/openapi.json"), false));
-        assert!(!applies(&url("https://a.dev/mcp"), true));
-        assert!(!applies(&url("https://a.dev/.well-known/agent-card.json"), false));
-        assert!(applies(&url("https://a.dev/.well-known-not/x"), false));
-        assert!(applies(&url("https://a.dev/x/.well-known/agent-card.json"), false));
+    fn it_has_no_say_about_well_known_places() {
+        assert!(applies(&url("https://a.dev/openapi.json")));
+        assert!(!applies(&url("https://a.dev/.well-known/agent-card.json")));
+        assert!(applies(&url("https://a.dev/.well-known-not/x")));
+        assert!(applies(&url("https://a.dev/x/.well-known/agent-card.json")));
     }
 
     #[test]
@@ -249,6 +258,14 @@ mod tests {
         {
             assert_eq!(wish(&answered(200), body, "/api"), FETCH, "{body}");
         }
+    }
+
+    #[test]
+    fn a_file_that_would_cost_much_to_read_keeps_us_away() {
+        let costly = format!("User-agent: *\n{}", "Disallow: /*x$\n".repeat(MAX_PATTERNS + 1));
+        assert_eq!(wish(&answered(200), &costly, "/api"), STAY);
+        let long = format!("User-agent: *\n{}", "Disallow: /*x\n".repeat(30_000));
+        assert_eq!(wish(&answered(200), &long, "/api"), FETCH);
     }
 
     #[tokio::test(start_paused = true)]

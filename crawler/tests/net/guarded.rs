@@ -134,6 +134,15 @@ async fn failures_of_name_servers_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_name_server_that_is_silent_about_ipv6_still_gives_the_name_away() {
+    let server = saying(answer("200 OK", &[], b"{}")).await;
+    let names = name_server(|_, _| Say::OnlyIpv4("127.0.0.1".parse().unwrap())).await;
+    let hurried = NetSettings { time: TimeLimits { dns_ms: 500, ..TimeLimits::default() }, ..asking(names.address) };
+    let fetched = fetch_with(hurried, &server.url_at("agent.example.com", "/")).await;
+    assert_eq!(end(&fetched), End::Answer(200, None));
+}
+
+#[tokio::test]
 async fn a_name_server_of_ours_that_is_down_is_our_fault() {
     let names = name_server(|_, _| Say::Nothing).await;
     let hurried = NetSettings { time: TimeLimits { dns_ms: 200, ..TimeLimits::default() }, ..asking(names.address) };

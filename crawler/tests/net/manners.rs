@@ -56,6 +56,23 @@ async fn well_known_places_and_listed_endpoints_are_fetched_without_asking() {
 }
 
 #[tokio::test]
+async fn a_listed_endpoint_may_move_within_its_origin() {
+    let server = serving(|head, stream| {
+        let bytes = match head.split(' ').nth(1) {
+            Some("/robots.txt") => answer("200 OK", &[], b"User-agent: *\nDisallow: /\n"),
+            Some("/mcp") => answer("307 Temporary Redirect", &[("location", "/mcp/")], b""),
+            _ => answer("200 OK", &[], b"{}"),
+        };
+        say(stream, bytes)
+    })
+    .await;
+    let client = Client::new(with_robots()).unwrap();
+    let ask = Ask { way: Way::Listed, ..Ask::get(server.url("/mcp"), BodyKind::McpAnswer) };
+    assert_eq!(end(&client.fetch(ask).await.unwrap()), End::Answer(200, None));
+    assert_eq!(end(&crawl(&client, server.url("/mcp")).await), End::Error(WireError::Robots));
+}
+
+#[tokio::test]
 async fn a_host_that_cannot_say_is_left_alone_and_one_without_wishes_is_not() {
     for (status, expected) in [
         ("503 Service Unavailable", End::Error(WireError::Robots)),

@@ -11,6 +11,8 @@ use tokio::task::JoinHandle;
 pub enum Say {
     /// These addresses, to be forgotten at once.
     Addresses(Vec<IpAddr>),
+    /// This address, and nothing at all when asked for IPv6.
+    OnlyIpv4(IpAddr),
     /// There is no such name.
     NoSuchName,
     /// It failed.
@@ -88,6 +90,8 @@ impl Question {
     fn reply(&self, say: &Say) -> Option<Vec<u8>> {
         let (code, addresses) = match say {
             Say::Addresses(addresses) => (0, addresses.as_slice()),
+            Say::OnlyIpv4(_) if self.kind != A => return None,
+            Say::OnlyIpv4(address) => (0, std::slice::from_ref(address)),
             Say::NoSuchName => (3, &[][..]),
             Say::Failed => (2, &[][..]),
             Say::Nothing => return None,
