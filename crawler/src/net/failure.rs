@@ -46,6 +46,9 @@ fn known(cause: &(dyn StdError + 'static), connecting: bool) -> Option<WireError
     if let Some(error) = cause.downcast_ref::<io::Error>() {
         return socket(error, connecting);
     }
+    if let Some(error) = cause.downcast_ref::<h2::Error>() {
+        return Some(http2(error));
+    }
     cause.downcast_ref::<hyper::Error>().and_then(http)
 }
 
@@ -110,6 +113,11 @@ fn http(error: &hyper::Error) -> Option<WireError> {
         return Some(WireError::Timeout);
     }
     (error.is_incomplete_message() || error.is_closed() || error.is_canceled()).then_some(WireError::Reset)
+}
+
+fn http2(error: &h2::Error) -> WireError {
+    // Reset or sent away by the other side, or the connection below broke; otherwise its frames made no sense.
+    if error.is_remote() || error.is_io() { WireError::Reset } else { WireError::Protocol }
 }
 
 fn unknown(error: &reqwest::Error) -> WireError {

@@ -120,7 +120,7 @@ async fn codings_over_one_another_are_undone_up_to_a_bound() {
 
 #[tokio::test]
 async fn a_bomb_stops_at_the_limit() {
-    let zeros = vec![0; 16 * 1024 * 1024];
+    let zeros = vec![0; 2 * 1024 * 1024];
     for coding in ["gzip", "br", "zstd", "deflate"] {
         let bomb = encoded(coding, &zeros).await;
         let server = saying(answer("200 OK", &[("content-encoding", coding)], &bomb)).await;
@@ -132,7 +132,7 @@ async fn a_bomb_stops_at_the_limit() {
 
 #[tokio::test]
 async fn a_bomb_inside_a_bomb_stops_at_the_limit() {
-    let inner = encoded("gzip", &vec![0; 64 * 1024 * 1024]).await;
+    let inner = encoded("gzip", &vec![0; 4 * 1024 * 1024]).await;
     let bomb = encoded("gzip", &inner).await;
     let server = saying(answer("200 OK", &[("content-encoding", "gzip, gzip")], &bomb)).await;
     assert_eq!(end(&fetch(&server.url("/")).await), End::Answer(200, Some(Cut::Limit)));

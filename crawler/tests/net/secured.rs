@@ -1,9 +1,10 @@
 //! TLS, with certificates that are good and bad.
 
+use h2::Reason;
 use plumbline_crawler::net::NetSettings;
 use plumbline_rules::session::WireError;
 
-use super::bad::tls::{self, Authority};
+use super::bad::tls::{self, Authority, Http2};
 use super::bad::{answer, say, serving_connections};
 use super::{End, end, fetch_with, settings};
 
@@ -48,5 +49,19 @@ async fn a_server_that_does_not_speak_tls_fails_the_handshake() {
         let url = format!("https://localhost:{}/", server.address.port());
         let fetched = fetch_with(trusting(&authority), &url).await;
         assert!(matches!(end(&fetched), End::Error(WireError::Tls | WireError::Reset)), "{:?}", end(&fetched));
+    }
+}
+
+#[tokio::test]
+async fn http2_is_spoken_where_it_is_offered() {
+    let authority = Authority::named("ours");
+    for (does, expected) in [
+        (Http2::Answers, End::Answer(200, None)),
+        (Http2::Resets(Reason::REFUSED_STREAM), End::Error(WireError::Reset)),
+        (Http2::Resets(Reason::INTERNAL_ERROR), End::Error(WireError::Reset)),
+    ] {
+        let server = authority.serving_http2(does).await;
+        let url = format!("https://localhost:{}/", server.address.port());
+        assert_eq!(end(&fetch_with(trusting(&authority), &url).await), expected, "{does:?}");
     }
 }

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use h2::Reason;
+use h2::server::SendResponse;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -64,15 +67,7 @@ pub fn from_the_future(params: &mut CertificateParams) {
 }
 
 async fn tls_server(certificate: CertificateDer<'static>, key: &KeyPair) -> Server {
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let acceptor = acceptor(certificate, key, &[]);
     serving_connections(move |stream| {
         let acceptor = acceptor.clone();
         async move {
@@ -83,4 +78,57 @@ async fn tls_server(certificate: CertificateDer<'static>, key: &KeyPair) -> Serv
         }
     })
     .await
+}
+
+/// What a server of HTTP/2 does with a request.
+#[derive(Debug, Clone, Copy)]
+pub enum Http2 {
+    /// Answers `{}`.
+    Answers,
+    /// Ends the stream with this reason instead of answering.
+    Resets(Reason),
+}
+
+impl Authority {
+    /// A server on localhost that speaks nothing but HTTP/2.
+    pub async fn serving_http2(&self, does: Http2) -> Server {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let acceptor = acceptor(certificate.der().clone(), &key, &[b"h2"]);
+        serving_connections(move |stream| {
+            let acceptor = acceptor.clone();
+            async move {
+                let stream = acceptor.accept(stream).await.unwrap();
+                let mut connection = h2::server::handshake(stream).await.unwrap();
+                while let Some(Ok((_, respond))) = connection.accept().await {
+                    respond_as(does, respond);
+                }
+            }
+        })
+        .await
+    }
+}
+
+fn respond_as(does: Http2, mut respond: SendResponse<Bytes>) {
+    match does {
+        Http2::Resets(reason) => respond.send_reset(reason),
+        Http2::Answers => {
+            let mut body = respond.send_response(http::Response::new(()), false).unwrap();
+            body.send_data(Bytes::from_static(b"{}"), true).unwrap();
+        }
+    }
+}
+
+fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair, protocols: &[&[u8]]) -> TlsAcceptor {
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
 }
