@@ -53,6 +53,8 @@ pub enum Way {
     Crawl,
     /// To an endpoint that its owner listed: as [`Way::Crawl`], without asking robots.txt.
     Listed,
+    /// To a registry: as [`Way::Listed`], but a redirect to another host is not followed; it stays the answer.
+    Registry,
     /// To a robots.txt itself, which nothing else has a say about.
     Robots,
     /// To a receiver of webhooks: https to the usual ports, no redirects, at the sender's own pace.

@@ -117,7 +117,7 @@ impl Client {
     /// Whether a URL may be called, as far as its text tells.
     fn check(&self, way: Way, url: &Url) -> Result<(), WireError> {
         let checked = match way {
-            Way::Crawl | Way::Listed | Way::Robots => self.0.guard.check_url(url),
+            Way::Crawl | Way::Listed | Way::Registry | Way::Robots => self.0.guard.check_url(url),
             Way::Webhook => self.0.guard.check_webhook_url(url),
         };
         checked.map_err(|refusal| match refusal.is_about_place() {
@@ -183,13 +183,7 @@ impl Client {
             Ok(answer) => {
                 let mut response = record::head(answer.status(), answer.headers());
                 heard(turn.as_ref(), &response, Utc::now());
-                let next = match ask.way {
-                    Way::Webhook => Next::Stay,
-                    Way::Crawl | Way::Listed | Way::Robots => {
-                        let location = response.headers.get("location").map(String::as_str);
-                        redirect::next(hop, response.status, location, trail)
-                    }
-                };
+                let next = next_hop(ask.way, hop, &response, trail);
                 let body = match next {
                     Next::Stay => Some(self.read(ask, answer, start).await),
                     Next::Follow(_) | Next::TooFar(_) | Next::Nowhere(_) => None,
@@ -208,7 +202,7 @@ impl Client {
     async fn turn(&self, ask: &Ask, url: &Url, gap: Option<Duration>) -> Result<Option<Turn>, NetError> {
         match ask.way {
             Way::Webhook => Ok(None),
-            Way::Crawl | Way::Listed | Way::Robots => {
+            Way::Crawl | Way::Listed | Way::Registry | Way::Robots => {
                 let pace = gap.map_or(ask.pace, |gap| Some(gap.max(ask.pace.unwrap_or(self.usual_gap()))));
                 self.0.politeness.turn(url, pace).await.map(Some)
             }
@@ -286,6 +280,17 @@ enum RobotsFailure {
     Ours(NetError),
 }
 
+/// Where an answer leads, as far as the way allows to follow.
+fn next_hop(way: Way, hop: &Hop, response: &Response, trail: &Trail) -> Next {
+    let location = response.headers.get("location").map(String::as_str);
+    let next = redirect::next(hop, response.status, location, trail);
+    match (way, &next) {
+        (Way::Webhook, _) => Next::Stay,
+        (Way::Registry, Next::Follow(to) | Next::TooFar(to)) if to.url.host() != hop.url.host() => Next::Stay,
+        (Way::Crawl | Way::Listed | Way::Registry | Way::Robots, _) => next,
+    }
+}
+
 fn heard(turn: Option<&Turn>, response: &Response, now: DateTime<Utc>) {
     if let Some(turn) = turn {
         turn.heard(response.status, response.headers.get("retry-after").map(String::as_str), now);
@@ -302,7 +307,7 @@ fn first_hop(ask: &Ask) -> Result<Hop, Box<Exchange>> {
     let with_secrets = ask.headers.iter().any(|header| header.is_secret);
     let is_exempt = match ask.way {
         Way::Crawl => !robots::applies(&url),
-        Way::Listed | Way::Robots | Way::Webhook => true,
+        Way::Listed | Way::Registry | Way::Robots | Way::Webhook => true,
     };
     Ok(Hop { method: ask.method.clone(), url, with_secrets, is_exempt })
 }

@@ -2,7 +2,7 @@
 
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, header};
-use plumbline_crawler::net::{Ask, BodyKind, Header};
+use plumbline_crawler::net::{Ask, BodyKind, Header, Way};
 use plumbline_rules::session::WireError;
 
 use super::bad::{answer, redirecting, say, saying, serving};
@@ -107,6 +107,15 @@ async fn a_post_that_becomes_a_get_sends_no_body() {
         assert_eq!(server.request_lines()[1], line);
         assert_eq!(server.requests()[1].contains("content-length: 2"), carries, "{status}");
     }
+}
+
+#[tokio::test]
+async fn a_registry_is_followed_within_its_host_only() {
+    let server = redirecting(|path| if path == "/v0.1" { "/v0.1/".into() } else { "http://localhost:1/".into() }).await;
+    let ask = Ask { way: Way::Registry, ..Ask::get(server.url("/v0.1"), BodyKind::RegistryPage) };
+    let fetched = client().fetch(ask).await.unwrap();
+    assert_eq!(end(&fetched), End::Answer(302, None));
+    assert_eq!(fetched.final_url, server.url("/v0.1/"));
 }
 
 #[tokio::test]
