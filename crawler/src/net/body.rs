@@ -209,3 +209,72 @@ fn undo(coded: Pin<Box<dyn AsyncBufRead + Send>>, coding: Coding) -> Pin<Box<dyn
 fn starts_zlib(first: u8) -> bool {
     first & 0x0f == 8 && first >> 4 <= 7
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CODINGS: [&str; 6] = ["", "gzip", "br", "zstd", "deflate", "gzip, br"];
+
+    /// Reads these pieces as they would come from the wire.
+    fn read_all(pieces: Vec<Vec<u8>>, encoding: &str, decoded: u64) -> Body {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let idle = Duration::from_secs(60);
+            let bounds = Bounds { decoded, raw: 2 * decoded + 64, idle, deadline: Instant::now() + idle };
+            let pieces = stream::iter(pieces.into_iter().map(|piece| Ok::<_, io::Error>(Bytes::from(piece))));
+            read(pieces, Some(encoding), bounds).await
+        })
+    }
+
+    #[test]
+    fn codings_are_read_as_servers_write_them() {
+        assert_eq!(codings(None), Some(vec![]));
+        assert_eq!(codings(Some("identity, ,")), Some(vec![]));
+        assert_eq!(codings(Some("GZIP , br")), Some(vec![Coding::Gzip, Coding::Brotli]));
+        for unknown in ["compress", "gzip, snappy", "gzip;q=1", "gzip, gzip, gzip, gzip", "none"] {
+            assert_eq!(codings(Some(unknown)), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_zlib_header_is_told_from_a_bare_stream() {
+        for zlib in [0x78, 0x58, 0x08] {
+            assert!(starts_zlib(zlib), "{zlib:x}");
+        }
+        for bare in [0xcb, 0x4b, 0x03, 0x01, 0x98] {
+            assert!(!starts_zlib(bare), "{bare:x}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_a_panic_or_more_than_the_limits(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..6),
+            coding in prop::sample::select(&CODINGS[..]),
+            limit in 0..300_u64,
+        ) {
+            let length: usize = pieces.iter().map(Vec::len).sum();
+            let body = read_all(pieces, coding, limit);
+            prop_assert!(body.bytes.len() as u64 <= limit);
+            prop_assert!(body.wire_bytes <= length as u64);
+            prop_assert!(body.cut != Some(Cut::Timeout));
+        }
+
+        #[test]
+        fn a_plain_body_comes_back_as_it_was_up_to_the_limit(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..6),
+            limit in 0..600_u64,
+        ) {
+            let whole = pieces.concat();
+            let kept = &whole[..whole.len().min(limit as usize)];
+            let body = read_all(pieces, "", limit);
+            prop_assert_eq!(body.cut, (whole.len() as u64 > limit).then_some(Cut::Limit));
+            if body.wire_bytes <= 2 * limit + 64 {
+                prop_assert_eq!(&body.bytes[..], kept);
+            }
+        }
+    }
+}
