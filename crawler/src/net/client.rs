@@ -97,7 +97,7 @@ impl Client {
             if let Err(error) = self.check(ask.way, &hop.url) {
                 return Ok(end(exchanges, record::not_made(ask, &hop, error)));
             }
-            let gap = match self.wish(&hop, exchanges).await? {
+            let gap = match self.wish(ask.way, &hop, exchanges).await? {
                 Ok(gap) => gap,
                 Err(error) => return Ok(end(exchanges, record::not_made(ask, &hop, error))),
             };
@@ -129,10 +129,13 @@ impl Client {
     /// What robots.txt says about a hop, where it has a say: the gap it asks for, or why the hop is not made.
     async fn wish(
         &self,
+        way: Way,
         hop: &Hop,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<Result<Option<Duration>, WireError>, NetError> {
-        if !self.0.settings.robots || hop.is_exempt || !robots::applies(&hop.url) {
+        // A robots.txt that leads to another host must not ask that host's: two that lead to each other would wait for ever.
+        let is_exempt = hop.is_exempt || way == Way::Robots;
+        if !self.0.settings.robots || is_exempt || !robots::applies(&hop.url) {
             return Ok(Ok(None));
         }
         let entry = self.0.robots.entry(&hop.url);
@@ -172,7 +175,7 @@ impl Client {
             return Err(NetError::NoTrust);
         }
         let turn = self.turn(ask, &hop.url, gap).await?;
-        let sent = self.request(ask, hop)?;
+        let sent = self.request(ask, hop);
         let mut exchange = record::sent(ask, hop, sent.headers(), Utc::now());
         let start = Instant::now();
         let (body, next) = match self.send(sent).await? {
@@ -183,7 +186,8 @@ impl Client {
             Ok(answer) => {
                 let mut response = record::head(answer.status(), answer.headers());
                 heard(turn.as_ref(), &response, Utc::now());
-                let next = next_hop(ask.way, hop, &response, trail);
+                let location = answer.headers().get(header::LOCATION).map(record::text);
+                let next = next_hop(ask.way, hop, response.status, location.as_deref(), trail);
                 let body = match next {
                     Next::Stay => Some(self.read(ask, answer, start).await),
                     Next::Follow(_) | Next::TooFar(_) | Next::Nowhere(_) => None,
@@ -214,35 +218,33 @@ impl Client {
     }
 
     /// The request as it goes out.
-    fn request(&self, ask: &Ask, hop: &Hop) -> Result<reqwest::Request, NetError> {
+    fn request(&self, ask: &Ask, hop: &Hop) -> reqwest::Request {
         let mut request = reqwest::Request::new(hop.method.clone(), hop.url.clone());
-        *request.headers_mut() = self.headers(ask, hop)?;
+        *request.headers_mut() = self.headers(ask, hop);
         // A redirect that turned POST into GET has nothing to send.
         if let Some(body) = &ask.body
             && hop.method == ask.method
         {
             *request.body_mut() = Some(body.clone().into());
         }
-        Ok(request)
+        request
     }
 
-    fn headers(&self, ask: &Ask, hop: &Hop) -> Result<HeaderMap, NetError> {
+    fn headers(&self, ask: &Ask, hop: &Hop) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::USER_AGENT, self.0.user_agent.clone());
         headers.insert(header::ACCEPT_ENCODING, ACCEPT_ENCODING);
-        if let Some(accept) = ask.accept {
-            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        }
+        headers.insert(header::ACCEPT, HeaderValue::from_static(ask.accept.unwrap_or("*/*")));
         for sent in ask.headers.iter().filter(|sent| hop.with_secrets || !sent.is_secret) {
             headers.insert(sent.name.clone(), sent.value.clone());
         }
         if let Some(known) = &ask.validators
             && known.url == hop.url.as_str()
         {
-            insert_text(&mut headers, header::IF_NONE_MATCH, known.etag.as_deref())?;
-            insert_text(&mut headers, header::IF_MODIFIED_SINCE, known.last_modified.as_deref())?;
+            insert_text(&mut headers, header::IF_NONE_MATCH, known.etag.as_deref());
+            insert_text(&mut headers, header::IF_MODIFIED_SINCE, known.last_modified.as_deref());
         }
-        Ok(headers)
+        headers
     }
 
     /// Sends, and waits for the head of the answer.
@@ -281,9 +283,8 @@ enum RobotsFailure {
 }
 
 /// Where an answer leads, as far as the way allows to follow.
-fn next_hop(way: Way, hop: &Hop, response: &Response, trail: &Trail) -> Next {
-    let location = response.headers.get("location").map(String::as_str);
-    let next = redirect::next(hop, response.status, location, trail);
+fn next_hop(way: Way, hop: &Hop, status: u16, location: Option<&str>, trail: &Trail) -> Next {
+    let next = redirect::next(hop, status, location, trail);
     match (way, &next) {
         (Way::Webhook, _) => Next::Stay,
         (Way::Registry, Next::Follow(to) | Next::TooFar(to)) if to.url.host() != hop.url.host() => Next::Stay,
@@ -318,12 +319,11 @@ fn end(exchanges: &mut Vec<Exchange>, refused: Exchange) -> Option<Bytes> {
     None
 }
 
-fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, value: Option<&str>) -> Result<(), NetError> {
-    if let Some(value) = value {
-        let value = HeaderValue::from_str(value).map_err(|_| NetError::BadAsk(format!("{name} is no header value")))?;
+/// Inserts what a server once said; what cannot be said back to it is left out.
+fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, value: Option<&str>) {
+    if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
         headers.insert(name, value);
     }
-    Ok(())
 }
 
 fn user_agent(contact: &str) -> Result<HeaderValue, NetError> {

@@ -96,9 +96,6 @@ pub enum NetError {
     /// There are no certificates to trust, so nothing can be said about a server that speaks TLS.
     #[error("this machine trusts no certificate authority: install its certificates or set `net.ca_file`")]
     NoTrust,
-    /// The ask itself is malformed.
-    #[error("the request cannot be sent: {0}")]
-    BadAsk(String),
     /// This machine ran out of something, or forbids calling out.
     #[error("this machine cannot call out: {0}")]
     Machine(String),

@@ -8,7 +8,7 @@ use plumbline_crawler::net::{Ask, BodyKind, Client, Fetched, NetSettings, Way};
 use plumbline_rules::session::{Step, WireError};
 use url::Url;
 
-use super::bad::{Server, answer, say, serving};
+use super::bad::{Server, answer, redirecting, say, serving};
 use super::{End, end, settings};
 
 fn with_robots() -> NetSettings {
@@ -93,6 +93,24 @@ async fn a_host_out_of_reach_is_out_of_reach_and_not_forbidden() {
     tokio::task::yield_now().await;
     let client = Client::new(with_robots()).unwrap();
     assert_eq!(end(&crawl(&client, url).await), End::Error(WireError::Refused));
+}
+
+#[tokio::test]
+async fn robots_txt_files_that_lead_to_each_other_end_somewhere() {
+    let other = redirecting(|path| format!("http://127.0.0.1:{}/x", path.trim_start_matches('/'))).await;
+    let port = other.address.port();
+    let server = serving(move |head, stream| {
+        let from = head.split("host: 127.0.0.1:").nth(1).and_then(|rest| rest.split('\r').next()).unwrap_or_default();
+        let bytes = match head.split(' ').nth(1) {
+            Some("/openapi.json") => answer("200 OK", &[], b"{}"),
+            _ => answer("302 Found", &[("location", &format!("http://127.0.0.1:{port}/{from}"))], b""),
+        };
+        say(stream, bytes)
+    })
+    .await;
+    let client = Client::new(with_robots()).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(20), crawl(&client, server.url("/openapi.json"))).await;
+    assert_eq!(ended.map(|fetched| end(&fetched)), Ok(End::Answer(200, None)));
 }
 
 #[tokio::test]

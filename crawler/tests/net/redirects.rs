@@ -125,3 +125,10 @@ async fn a_location_that_is_no_address_ends_the_chain() {
     assert_eq!(end(&fetched), End::Error(WireError::BadUrl));
     assert_eq!(fetched.final_url, "http://[");
 }
+
+#[tokio::test]
+async fn a_location_longer_than_its_record_is_not_followed_in_part() {
+    let server = redirecting(|_| format!("/{}", "x".repeat(9_000))).await;
+    assert_eq!(end(&fetch(&server.url("/")).await), End::Error(WireError::BadUrl));
+    assert_eq!(server.requests().len(), 1);
+}

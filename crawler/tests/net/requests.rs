@@ -68,6 +68,16 @@ async fn an_unchanged_document_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn validators_that_no_header_can_carry_are_left_out() {
+    let server =
+        saying(*b"HTTP/1.1 200 OK\r\nconnection: close\r\netag: \"\xfc\"\r\ncontent-length: 2\r\n\r\n{}").await;
+    let validators = fetch(&server.url("/")).await.validators();
+    assert!(validators.is_some());
+    let again = Ask { validators, ..Ask::get(server.url("/"), BodyKind::AgentCard) };
+    assert_eq!(end(&client().fetch(again).await.unwrap()), End::Answer(200, None));
+}
+
+#[tokio::test]
 async fn a_connection_is_used_again() {
     let server = serving(|_, mut stream| async move {
         use tokio::io::AsyncWriteExt;
