@@ -45,6 +45,9 @@ const BATCH_WAIT: Duration = Duration::from_millis(250);
 /// How long after an answer silence elsewhere is taken for theirs and not for ours.
 const WITNESS_S: i64 = 60;
 
+/// Characters taken over from what a document says about itself.
+const MAX_OWN_WORDS: usize = 400;
+
 /// What a round came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoundEnd {
@@ -212,6 +215,8 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         witness_good: now_s - crawler.last_answer_s.load(Ordering::Relaxed) <= WITNESS_S,
         served: judgement.served,
         declared_version: judgement.declared_version,
+        name: judgement.name,
+        summary: judgement.summary,
         validators: seen.validators,
         judged: judgement.judged,
         fires_on_old: None,
@@ -304,6 +309,8 @@ struct Judgement {
     served: Served,
     judged: Option<Judged>,
     declared_version: Option<String>,
+    name: Option<String>,
+    summary: Option<String>,
 }
 
 fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen) -> Judgement {
@@ -333,7 +340,14 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen) -> Judgement
         Judged { is_complete: seen.document.is_some(), ..Judged::of(&report, crawler.ruleset, context) }
     });
     let root = seen.document.as_ref().and_then(Document::root);
-    Judgement { served: served(seen, root), judged, declared_version: root.and_then(declared_version) }
+    let says = |keys: &[&str]| root.and_then(|root| own_words(root, keys));
+    Judgement {
+        served: served(seen, root),
+        judged,
+        declared_version: says(&["version", "/info/version"]),
+        name: says(&["title", "name", "/info/title"]),
+        summary: says(&["description", "/info/description"]),
+    }
 }
 
 fn served(seen: &Seen, root: Option<Node<'_>>) -> Served {
@@ -365,8 +379,14 @@ fn origin(url: &str) -> Origin {
     }
 }
 
-fn declared_version(root: Node<'_>) -> Option<String> {
-    root.get("version").and_then(Node::text).map(|version| version.chars().take(100).collect())
+/// The first of these members that is a text, shortened; a key that begins with a slash is a pointer (OpenAPI keeps its
+/// words one step down).
+fn own_words(root: Node<'_>, keys: &[&str]) -> Option<String> {
+    let text = |key: &&str| match key.strip_prefix('/') {
+        Some(path) => root.select(path).first().copied().and_then(Node::text),
+        None => root.get(key).and_then(Node::text),
+    };
+    keys.iter().find_map(text).map(|text| text.chars().take(MAX_OWN_WORDS).collect())
 }
 
 /// The hash of everything that the judgement depends on besides the document. What rules said about the conversation is

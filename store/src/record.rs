@@ -56,6 +56,10 @@ pub struct Observation {
     pub served: Served,
     /// What the document calls its own version.
     pub declared_version: Option<String>,
+    /// What the document calls itself; used for targets whose own document it is.
+    pub name: Option<String>,
+    /// What the document says it is for.
+    pub summary: Option<String>,
     /// Validators that came with a 200; kept as they are on a 304.
     pub validators: Option<Validators>,
     /// What the rules said; `None`: nothing could be judged.
@@ -247,6 +251,9 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         None => After::unjudged(&before, document),
     };
     after.document_changed = document_changed;
+    if document_changed || before.document.is_none() {
+        introduce(w, seen, &before, document, &targets).await?;
+    }
     if reach::just_gone(&reach, before.last_attempt_s, at_s) {
         gone(w, batch, seen, first_target, &mut after, at_s).await?;
     }
@@ -262,6 +269,29 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         .execute(w.on())
         .await?;
     count_observation(batch, seen, &after);
+    Ok(())
+}
+
+/// A new document of its own tells a target's name. Entries of registries tell theirs in the walk that brings them.
+async fn introduce(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    document: Option<i64>,
+    targets: &[TargetRow],
+) -> Result<()> {
+    let is_card = seen.judged.as_ref().is_none_or(|judged| judged.headline != Headline::NotDetected);
+    if document.is_none() || before.kind == SurfaceKind::ServerJson || !is_card {
+        return Ok(());
+    }
+    let words = targets::OwnWords {
+        name: seen.name.as_deref(),
+        summary: seen.summary.as_deref(),
+        version: seen.declared_version.as_deref(),
+    };
+    for target in targets.iter().filter(|target| target.role == Role::Main) {
+        targets::describe(w, target.id, words).await?;
+    }
     Ok(())
 }
 

@@ -381,10 +381,19 @@ async fn insert(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, now_s: i6
     Ok(id)
 }
 
-/// Its own words for itself have changed.
-pub(crate) async fn describe(w: &mut Writing, target: i64, seen: &Seen<'_>) -> Result<()> {
-    let name = shortened(seen.name.unwrap_or(seen.key), LONGEST_NAME);
-    let summary = seen.summary.map(|text| shortened(text, LONGEST_SUMMARY));
+/// What a document says about its target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OwnWords<'a> {
+    pub(crate) name: Option<&'a str>,
+    pub(crate) summary: Option<&'a str>,
+    pub(crate) version: Option<&'a str>,
+}
+
+/// Its document says who it is; where it gives no name the key stands for it.
+pub(crate) async fn describe(w: &mut Writing, target: i64, words: OwnWords<'_>) -> Result<()> {
+    let key: String = sqlx::query_scalar("SELECT key FROM target WHERE id = $1").bind(target).fetch_one(w.on()).await?;
+    let name = shortened(words.name.filter(|name| !name.trim().is_empty()).unwrap_or(&key), LONGEST_NAME);
+    let summary = words.summary.map(|text| shortened(text, LONGEST_SUMMARY));
     let changed = sqlx::query(
         "UPDATE target SET name = $2, summary = $3, declared_version = $4
          WHERE id = $1
@@ -394,12 +403,12 @@ pub(crate) async fn describe(w: &mut Writing, target: i64, seen: &Seen<'_>) -> R
     .bind(target)
     .bind(name.as_str())
     .bind(summary.as_deref())
-    .bind(seen.declared_version.map(|text| shortened(text, LONGEST_NAME)))
+    .bind(words.version.map(|text| shortened(text, LONGEST_NAME)))
     .execute(w.on())
     .await?;
     if changed.rows_affected() > 0 {
         sqlx::query("DELETE FROM target_token WHERE target_id = $1").bind(target).execute(w.on()).await?;
-        set_tokens(w, target, &[seen.key, &name, seen.summary.unwrap_or_default()]).await?;
+        set_tokens(w, target, &[&key, &name, words.summary.unwrap_or_default()]).await?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::events::{self, News};
 use crate::ids::{CrawlId, SourceId, WalkId};
 use crate::rows::{clean_or_none, key, shortened, word};
 use crate::sources::{self, CrawlCounts};
-use crate::targets::{self, OwnerName, Seen, Tied};
+use crate::targets::{self, OwnWords, OwnerName, Seen, Tied};
 use crate::trends::Trends;
 use crate::versions::{self, Candidate};
 use crate::words::{CrawlState, EventKind, RetireReason, Role, SurfaceKind, TargetKind};
@@ -548,7 +548,8 @@ impl Page {
             let seen = self.seen(name, (title.as_deref(), description.as_deref()), &current.version, owner);
             targets::see(w, &mut self.trends, &seen, self.now_s).await?;
             if described.is_some() {
-                targets::describe(w, target, &seen).await?;
+                let words = OwnWords { name: seen.name, summary: seen.summary, version: seen.declared_version };
+                targets::describe(w, target, words).await?;
             } else {
                 targets::declare(w, target, &current.version).await?;
             }

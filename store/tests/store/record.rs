@@ -2,10 +2,10 @@
 
 use plumbline_rules::reach::Outcome;
 use plumbline_store::documents::KEPT_BYTES;
-use plumbline_store::judged::Said;
+use plumbline_store::judged::{Judged, Said};
 use plumbline_store::probes;
 use plumbline_store::reach::OutcomeClass;
-use plumbline_store::record::{Recorded, Served};
+use plumbline_store::record::{Observation, Recorded, Served};
 use plumbline_store::rulesets::RuleFacts;
 use plumbline_store::words::{CrawlKind, Evidence, Headline, ReachState};
 use plumbline_store::{Error, Store, SurfaceId};
@@ -64,6 +64,25 @@ async fn a_first_look_opens_the_baseline() {
             1
         );
         assert_eq!(number(&store, "SELECT COUNT(*) FROM fact_span WHERE to_s IS NULL AND value = 'wrong'").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_card_gives_its_target_its_name_and_what_is_no_card_does_not() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let named = |at_s, document: &str, name: &str, headline| {
+            let judged = Judged { headline, ..judged(rules, &[("a2a/e", 'P')]) };
+            Observation { name: Some(name.to_owned()), ..seen(surface, at_s, document, judged) }
+        };
+        let count = "SELECT COUNT(*) FROM target WHERE name = 'Tide tables' AND declared_version = '1.0'";
+        store.record(&[named(NOON, "{}", "Tide tables", Headline::Sound)]).await.unwrap();
+        assert_eq!(number(&store, count).await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM target_token WHERE token = 'tide'").await, 1);
+        store.record(&[named(NOON + HOUR, "[]", "Some manifest", Headline::NotDetected)]).await.unwrap();
+        assert_eq!(number(&store, count).await, 1);
     })
     .await;
 }

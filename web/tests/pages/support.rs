@@ -210,6 +210,8 @@ impl World {
             witness_good: true,
             served,
             declared_version: None,
+            name: None,
+            summary: None,
             validators: None,
             judged,
             fires_on_old: None,
