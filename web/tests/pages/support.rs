@@ -117,7 +117,7 @@ impl World {
         world.add_card("silent.example", None).await;
         let blocked =
             SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "").replace("\"tides\",\n", "\"\u{202e}<b>\",\n");
-        let hostile = SOUND.replace("Tide Tables", &serde_json::to_string(HOSTILE).unwrap().trim_matches('"'));
+        let hostile = SOUND.replace("Tide Tables", serde_json::to_string(HOSTILE).unwrap().trim_matches('"'));
         world.see(crawl, "sound.example", SOUND, NOW - 3_600).await;
         world.see(crawl, "blocked.example", &blocked, NOW - 3_500).await;
         world.see(crawl, "hostile.example", &hostile, NOW - 3_400).await;
