@@ -60,7 +60,7 @@ pub fn origin(given: &Given, address: Option<&str>) -> Origin {
 pub fn document_of_record(session: &Session, surface: Surface) -> Option<usize> {
     let chains = chains(session);
     let first = chains.first()?.asked;
-    let answered = chains.iter().filter(|chain| session.exchanges[chain.last].success().is_some());
+    let answered = chains.iter().filter(|chain| brings_document(&session.exchanges[chain.last], surface));
     if surface != Surface::AgentCard {
         return answered
             .filter(|chain| surface == Surface::OauthMetadata || chain.asked == first)
@@ -72,6 +72,21 @@ pub fn document_of_record(session: &Session, surface: Surface) -> Option<usize> 
         return candidates.first().map(|chain| chain.last);
     }
     candidates.into_iter().max_by_key(|chain| worth(session, chain)).map(|chain| chain.last)
+}
+
+/// Whether an answer is a document, well made or not. Some successes have no body, and a page at an OAuth address is as
+/// good as nothing there.
+fn brings_document(exchange: &Exchange, surface: Surface) -> bool {
+    let Some(response) = exchange.success() else { return false };
+    let body = response.body();
+    let is_page = || {
+        let is_html = response.media_type().is_some_and(|media_type| media_type.is_html());
+        is_html || body.trim_ascii_start().starts_with(b"<")
+    };
+    match surface {
+        Surface::OauthMetadata if is_page() => false,
+        _ => !(body.is_empty() && matches!(response.status, 202 | 204 | 205)),
+    }
 }
 
 /// A request and the redirects it led to.
@@ -122,17 +137,19 @@ fn worth(session: &Session, chain: &Chain<'_>) -> (bool, bool, bool, usize) {
     (is_card, !is_legacy_path(chain.asked), chain.with_version, chain.last)
 }
 
-/// Answers of an MCP endpoint that claim to be JSON and that may be judged: refusals for want of credentials, throttling
+/// Answers to JSON-RPC requests that claim to be JSON and that may be judged: redirects, refusals for want of credentials, throttling
 /// and failures of the server are no content, and some statuses come without a body.
 fn answers_in_json(session: &Session) -> Vec<usize> {
-    let judged = |response: &Response| {
-        let empty = response.raw.as_deref().unwrap_or_default().is_empty() && response.raw_base64.is_none();
-        let refused = matches!(response.status, 401 | 402 | 403 | 407 | 429 | 500..);
-        let bare = empty && matches!(response.status, 202 | 204 | 304 | 404 | 405);
+    let judged = |exchange: &Exchange| {
+        let Some(response) = exchange.response.as_ref().filter(|_| exchange.request.method == "POST") else {
+            return false;
+        };
+        let refused = matches!(response.status, 300..=399 | 401 | 402 | 403 | 407 | 429 | 500..=u16::MAX);
+        let bare = response.body().is_empty() && matches!(response.status, 202 | 204 | 404 | 405);
         !refused && !bare && response.media_type().is_some_and(|media_type| media_type.is_json())
     };
     let answers = session.exchanges.iter().enumerate();
-    answers.filter(|(_, exchange)| exchange.response.as_ref().is_some_and(judged)).map(|(number, _)| number).collect()
+    answers.filter(|(_, exchange)| judged(exchange)).map(|(number, _)| number).collect()
 }
 
 /// The kind that was asked for; `None` where the document has to show it.
@@ -197,5 +214,149 @@ fn merge(mine: &mut RuleResult, other: RuleResult) {
         (Outcome::Fires(_), Outcome::Passes | Outcome::NotEvaluated(_)) => {}
         (Outcome::Passes, Outcome::NotEvaluated(_)) => {}
         (outcome, other) => *outcome = other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which rules of family common fire, and where.
+    fn said(surface: Surface, exchanges: &str) -> Vec<String> {
+        let session: Session =
+            serde_json::from_str(&format!("{{\"exchanges\": [{exchanges}]}}")).expect("it is a session");
+        let report = judge_session(&session, surface, None, &Given::default(), &Settings::default());
+        let fired = report.fired().filter(|(rule, _)| rule.family() == "common");
+        fired.flat_map(|(rule, found)| found.iter().map(|o| format!("{} {}", rule.id, o.pointer))).collect()
+    }
+
+    fn got(url: &str, response: &str) -> String {
+        format!("{{\"request\": {{\"method\": \"GET\", \"url\": \"{url}\"}}, \"response\": {response}}}")
+    }
+
+    fn posted(response: &str) -> String {
+        format!(
+            "{{\"request\": {{\"method\": \"POST\", \"url\": \"https://a.example.com/mcp\"}}, \"response\": {response}}}"
+        )
+    }
+
+    const CARD: &str = "https://a.example.com/.well-known/agent-card.json";
+
+    #[test]
+    fn a_page_is_told_from_json_by_its_bytes_and_then_by_its_label() {
+        let html = r#""headers": {"content-type": "text/html"}"#;
+        let rows = [
+            (
+                format!(r#"{{"status": 200, {html}, "raw": "<p>Tides"}}"#),
+                vec!["common/html-body /exchanges/0/response/raw"],
+            ),
+            (
+                format!(r#"{{"status": 200, {html}, "raw": "Tides"}}"#),
+                vec!["common/html-body /exchanges/0/response/raw"],
+            ),
+            (format!(r#"{{"status": 200, {html}, "body": {{}}}}"#), vec![]),
+            (format!(r#"{{"status": 200, {html}}}"#), vec!["common/invalid-json /exchanges/0/response/raw"]),
+            (r#"{"status": 200, "raw": "Tides"}"#.to_owned(), vec!["common/invalid-json /exchanges/0/response/raw"]),
+        ];
+        for (response, expected) in rows {
+            let mut said = said(Surface::AgentCard, &got(CARD, &response));
+            said.retain(|what| !what.starts_with("common/content-type-mismatch"));
+            assert_eq!(said, expected, "{response}");
+        }
+    }
+
+    #[test]
+    fn a_page_at_an_oauth_address_is_nothing() {
+        let url = "https://a.example.com/.well-known/oauth-protected-resource";
+        assert!(said(Surface::OauthMetadata, &got(url, r#"{"status": 200, "raw": " <html>"}"#)).is_empty());
+    }
+
+    #[test]
+    fn answers_without_a_body_are_no_invalid_json() {
+        for status in [202, 204, 301, 304, 401, 403, 404, 405, 429, 500, 503] {
+            assert!(said(Surface::AgentCard, &got(CARD, &format!(r#"{{"status": {status}}}"#))).is_empty(), "{status}");
+            let json = r#""headers": {"content-type": "application/json"}"#;
+            assert!(said(Surface::Mcp, &posted(&format!(r#"{{"status": {status}, {json}}}"#))).is_empty(), "{status}");
+        }
+        let json = r#"{"status": 200, "headers": {"content-type": "application/json"}}"#;
+        assert_eq!(said(Surface::Mcp, &posted(json)), ["common/invalid-json /exchanges/0/response/raw"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_several_answers_is_one_finding() {
+        let broken = posted(r#"{"status": 200, "headers": {"content-type": "application/json"}, "raw": "{]"}"#);
+        let streamed =
+            posted(r#"{"status": 200, "headers": {"content-type": "text/event-stream"}, "raw": "\ufeffdata: {]"}"#);
+        assert_eq!(
+            said(Surface::Mcp, &[broken.clone(), streamed, broken].join(",")),
+            ["common/invalid-json /exchanges/0/response/raw", "common/invalid-json /exchanges/2/response/raw"]
+        );
+    }
+
+    #[test]
+    fn a_body_cut_at_its_limit_is_too_large() {
+        let cut = r#"{"status": 200, "raw": "{\"name\": ", "cut": "limit"}"#;
+        assert_eq!(said(Surface::AgentCard, &got(CARD, cut))[0], "common/too-large /exchanges/0/response/raw");
+    }
+
+    #[test]
+    fn the_way_is_judged_also_when_no_document_came() {
+        let inwards = got(CARD, r#"{"status": 302, "headers": {"location": "http://10.0.0.1/card"}}"#);
+        let place = "/exchanges/0/response/headers/location";
+        assert_eq!(
+            said(Surface::AgentCard, &inwards),
+            [format!("common/redirect-downgrade {place}"), format!("common/url-not-public {place}")]
+        );
+    }
+
+    #[test]
+    fn six_redirects_are_too_many() {
+        let hop = |n: usize| {
+            let response = format!(r#"{{"status": 302, "headers": {{"location": "/{}"}}}}"#, n + 1);
+            got(&format!("https://a.example.com/{n}"), &response)
+        };
+        let hops = |n: usize| said(Surface::Any, &(0..n).map(hop).collect::<Vec<_>>().join(","));
+        assert!(hops(5).is_empty());
+        assert_eq!(hops(6), ["common/redirect-limit /exchanges/5/response/headers/location"]);
+    }
+
+    #[test]
+    fn the_card_of_record_is_the_one_for_the_version_asked() {
+        let asked = |url: &str, headers: &str, response: &str| {
+            let text = format!(
+                r#"{{"request": {{"method": "GET", "url": "{url}", "headers": {{{headers}}}}}, "response": {response}}}"#
+            );
+            serde_json::from_str::<Exchange>(&text).expect("it is an exchange")
+        };
+        let card = r#"{"status": 200, "body": {"name": "x", "url": "https://x.example", "skills": []}}"#;
+        let other = r#"{"status": 200, "body": {"error": "x"}}"#;
+        let header = r#""a2a-version": "1.0""#;
+        let old = "https://a.example.com/.well-known/agent.json";
+        let rows: [(&[Exchange], Option<usize>); 7] = [
+            (&[asked(CARD, header, card), asked(CARD, "", card)], Some(0)),
+            (&[asked(CARD, header, other), asked(CARD, "", card)], Some(1)),
+            (&[asked(CARD, header, other), asked(old, header, card)], Some(1)),
+            (&[asked(CARD, header, card), asked(old, header, card)], Some(0)),
+            (&[asked(CARD, header, other), asked(CARD, "", other)], Some(0)),
+            (&[asked(CARD, header, card), asked("https://docs.example.com/tides", "", other)], Some(0)),
+            (&[asked(CARD, header, r#"{"status": 404}"#), asked("https://docs.example.com/tides", "", other)], None),
+        ];
+        for (number, (exchanges, expected)) in rows.into_iter().enumerate() {
+            let session = Session { exchanges: exchanges.to_vec() };
+            assert_eq!(document_of_record(&session, Surface::AgentCard), expected, "row {number}");
+        }
+    }
+
+    #[test]
+    fn a_document_comes_from_where_its_context_says() {
+        let given = |served_from: Option<&str>, url: Option<&str>| Given {
+            served_from: served_from.map(str::to_owned),
+            url: url.map(str::to_owned),
+            ..Given::default()
+        };
+        assert_eq!(origin(&given(None, None), None), Origin::PublicHost);
+        assert_eq!(origin(&given(None, None), Some("http://localhost/card")), Origin::PrivateHost);
+        assert_eq!(origin(&given(None, Some("http://[::1]:80/")), Some("https://a.example.com")), Origin::PrivateHost);
+        assert_eq!(origin(&given(Some("https://a.example.com"), Some("http://[::1]/")), None), Origin::PublicHost);
     }
 }
