@@ -152,6 +152,8 @@ crate::rule! {
             silent(in_params!(r#"{"token": "0xD8E6798331265b46136198b1ECf492Cb84797acD", "x": {"token": "vitrine2.tides.eth"}}"#)),
             silent(in_params!(r#"{"token": "https://id.example.com/v2/token", "bearer": "Bearer"}"#)),
             silent(in_params!(r#"{"x402": {"token": "EPjF9k2LmX81TtRw03PbNc55"}}"#)),
+            silent(in_params!(r#"{"price": {"network": "solana", "token": "EPjF9k2LmX81TtRw03PbNc55"}, "token": "USDC-ERC20"}"#)),
+            silent(in_params!(r#"{"authorization": "OAuth 2.0", "bearer": "Bearer JWT (RS256)", "token": "eip155:8453"}"#)),
             silent(in_params!(r#"{"schema": {"properties": {"password": {"type": "string"}, "token": "see RFC6750"}}}"#)),
             silent(in_params!(r#"{"scopes": {"token": "Issue tokens v2"}, "token_type": "Bearer-v2", "max_tokens": "4096 tokens"}"#)),
         ],
@@ -210,15 +212,22 @@ fn ends_with_ignoring_case(text: &str, ending: &str) -> bool {
 /// Values that are no secret whatever their name: too short, a placeholder, words, an address on a chain or on the web,
 /// a media type, the name itself.
 fn is_harmless_value(text: &str, key: &str) -> bool {
-    let authorizes = text.starts_with("Bearer ") || text.starts_with("Basic ");
+    let credential = text.strip_prefix("Bearer ").or_else(|| text.strip_prefix("Basic ")).unwrap_or(text);
     text.chars().count() < 8
         || is_placeholder(text)
         || text.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '_' | '-'))
-        || (!authorizes && text.matches(' ').count() >= 2)
+        || credential.contains(' ')
         || (is_on_a_chain(text) && !(text.len() == 66 && snake(key).ends_with("private_key")))
+        || is_ticker(text, key)
         || AbsoluteUrl::parse(text).is_some_and(|_| credential_in(text).is_none())
         || is_media_type(text)
         || text.eq_ignore_ascii_case(key)
+}
+
+/// A token that is traded goes by a short name in capitals: `USDC-ERC20`.
+fn is_ticker(text: &str, key: &str) -> bool {
+    let is_letter = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'/' | b':');
+    ends_with_ignoring_case(key, "token") && text.len() <= 16 && text.bytes().all(is_letter)
 }
 
 fn is_media_type(text: &str) -> bool {
@@ -226,8 +235,9 @@ fn is_media_type(text: &str) -> bool {
     MediaType::parse(text).is_some_and(|media_type| KINDS.contains(&media_type.kind))
 }
 
-/// An address or hash on a chain (`0x` and 40 or 64 hexadecimal digits), or an ENS name.
+/// An address or hash on a chain (`0x` and 40 or 64 hexadecimal digits), an ENS name, or an id that names its chain.
 fn is_on_a_chain(text: &str) -> bool {
+    const CHAINS: &[&str] = &["eip155:", "solana:", "bip122:", "cosmos:"];
     if let Some(digits) = text.strip_prefix("0x") {
         return matches!(digits.len(), 40 | 64) && digits.bytes().all(|b| b.is_ascii_hexdigit());
     }
@@ -235,6 +245,7 @@ fn is_on_a_chain(text: &str) -> bool {
         !label.is_empty() && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     text.strip_suffix(".eth").is_some_and(|labels| labels.split('.').all(is_label))
+        || CHAINS.iter().any(|chain| text.starts_with(chain))
 }
 
 /// Names of schema properties, scopes and tags are words to explain, not fields that hold something.
@@ -244,9 +255,12 @@ fn stands_where_names_are_not_fields(node: Node<'_>) -> bool {
         || names_above(node).any(|above| matches!(above, "scopes" | "tags" | "required"))
 }
 
+/// Tokens of a chain stand in objects that are named after it, or that name it.
 fn is_about_a_chain(node: Node<'_>) -> bool {
+    const SIBLINGS: &[&str] = &["network", "chain", "chainId", "chain_id", "blockchain", "decimals", "symbol", "asset"];
     let above = names_above(node).next().unwrap_or_default();
     matches!(snake(above).as_str(), "contracts" | "chain" | "payment" | "x402" | "token_address")
+        || node.parent().is_some_and(|object| SIBLINGS.iter().any(|key| object.get(key).is_some()))
 }
 
 crate::rule! {

@@ -1,5 +1,7 @@
 //! Addresses in a document that nobody should call, and credentials inside addresses.
 
+use url::Url;
+
 use crate::document::{Document, Node};
 use crate::judge::{Context, Occurrences, Origin};
 use crate::kind::Kind;
@@ -123,7 +125,7 @@ crate::rule! {
             fires(&["/description"], r#"{"description": "Tides from mysql://tides:Spr1ng@db.example.com/tides, hourly."}"#),
             silent(r#"{"documentationUrl": "https://docs.example.com/?api_key={api_key}&token=%7Btoken%7D&key=YOUR_KEY_HERE"}"#),
             silent(r#"{"documentationUrl": "https://docs.example.com/@team?key=weather&code=getting-started"}"#),
-            silent(r#"{"description": "Give the database as postgresql://username:password@localhost:5432/tides."}"#),
+            silent(r#"{"description": "Give the database as db://username:password@db.example.com or db://postgres:password@localhost:5432/tides."}"#),
             silent(r#"{"description": "Ask mailto:tides@example.com or clone ssh://git@git.example.com/tides or git@example.com:tides."}"#),
             silent(r#"{"description": "See https://swap.example.com/?token=0xD8E6798331265b46136198b1ECf492Cb84797acD for tides."}"#),
         ],
@@ -171,21 +173,24 @@ fn user_in(scheme: &str, url: &str) -> Option<String> {
     let (name, password) = user.split_once(':').map_or((user, None), |(name, password)| (name, Some(password)));
     let is_web = ["http", "https", "ws", "wss"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     let gives_access = password.is_some_and(|password| !password.is_empty()) || (is_web && !name.is_empty());
-    if scheme.is_empty() || !gives_access || is_placeholder(user) || are_placeholder_words(name, password) {
+    if scheme.is_empty() || !gives_access || is_to_be_filled_in(user) || are_placeholder_words(name, password, host) {
         return None;
     }
     let what = if password.is_some() { "a user and a password" } else { "a user" };
     Some(format!("a URL on {} carries {what}", quote(host)))
 }
 
-fn are_placeholder_words(name: &str, password: Option<&str>) -> bool {
+/// `username:password`, and `postgres:password` for a database on the reader's own machine: how to write it.
+fn are_placeholder_words(name: &str, password: Option<&str>, host: &str) -> bool {
     const NAMES: &[&str] = &["user", "username", "login", "name", "myuser", "dbuser", "db_user"];
-    const PASSWORDS: &[&str] = &["password", "passwd", "pass", "pwd", "mypassword", "secret"];
+    const PASSWORDS: &[&str] =
+        &["password", "passwd", "pass", "pwd", "mypassword", "secret", "token", "api_key", "apikey"];
     let is_one_of = |words: &[&str], text: &str| {
         let text = text.trim_matches(['[', ']', '(', ')', '%']);
         words.iter().any(|word| text.eq_ignore_ascii_case(word))
     };
-    is_one_of(NAMES, name) && password.is_none_or(|password| is_one_of(PASSWORDS, password))
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    (is_one_of(NAMES, name) || !is_public_host(host)) && password.is_none_or(|password| is_one_of(PASSWORDS, password))
 }
 
 /// A query parameter that gives access, with a value long enough for a secret.
@@ -213,11 +218,15 @@ fn key_in(url: &str) -> Option<String> {
 }
 
 fn is_harmless_in_query(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
-    let template = ["%7b", "%3c", "%24", ":", "["].iter().any(|sign| lower.starts_with(sign));
     let words = value.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '_' | '+' | '.' | ',' | ')'));
     let on_a_chain = value.starts_with("0x") && value.len() >= 42;
-    value.chars().count() < 8 || template || words || on_a_chain || is_placeholder(value)
+    value.chars().count() < 8 || words || on_a_chain || value.starts_with([':', '[']) || is_to_be_filled_in(value)
+}
+
+/// A placeholder, also one whose braces, brackets or dollar sign are escaped.
+fn is_to_be_filled_in(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    is_placeholder(text) || ["%7b", "%3c", "%24"].iter().any(|sign| lower.contains(sign))
 }
 
 crate::rule! {
@@ -273,11 +282,9 @@ fn url_not_public(context: &Context<'_>, out: &mut Occurrences) {
 /// Redirects from a public host to one that is not: they are not followed.
 fn redirects_inwards(session: &Session, out: &mut Occurrences) {
     for (number, exchange) in session.exchanges.iter().enumerate() {
-        let Some(target) = exchange.redirect() else { continue };
-        let is_public = |host: &str| !host.is_empty() && is_public_host(host);
-        let from_public = AbsoluteUrl::parse(&exchange.request.url).is_some_and(|url| url.is_public());
-        let host = target.host_str().unwrap_or_default();
-        if from_public && !is_public(host) {
+        let target = exchange.redirect();
+        let Some(host) = target.as_ref().and_then(Url::host_str).filter(|host| !is_public_host(host)) else { continue };
+        if AbsoluteUrl::parse(&exchange.request.url).is_some_and(|url| url.is_public()) {
             let place = format!("/exchanges/{number}/response/headers/location");
             out.add_at(place, format!("the redirect leads to {}, which is not public", quote(host)));
         }
