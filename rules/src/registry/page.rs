@@ -1,14 +1,26 @@
 //! One answer of a registry's list.
 
+use url::Url;
+
+use super::entry::{is_deleted, stamp};
 use super::revision::API;
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Evidence, Impact, Rule, Severity, fires, silent};
-use crate::text::quote;
+use crate::session::Session;
+use crate::text::{Instant, quote};
 
-pub(super) const RULES: &[&Rule] =
-    &[&PAGE_NOT_A_LIST, &ENTRY_NOT_WRAPPED, &PAGE_COUNT_MISMATCH, &PAGE_EMPTY_WITH_CURSOR, &CURSOR_LEGACY_NAME];
+pub(super) const RULES: &[&Rule] = &[
+    &PAGE_NOT_A_LIST,
+    &ENTRY_NOT_WRAPPED,
+    &PAGE_COUNT_MISMATCH,
+    &PAGE_EMPTY_WITH_CURSOR,
+    &CURSOR_LEGACY_NAME,
+    &PAGE_OVER_LIMIT,
+    &DELETED_ENTRY_LISTED,
+    &UPDATED_SINCE_IGNORED,
+];
 
 /// The cursor that leads to the page after this one, in either spelling; an empty one ends the walk.
 pub(super) fn next_cursor(page: Node<'_>) -> Option<(Node<'_>, &str)> {
@@ -187,5 +199,137 @@ fn cursor_legacy_name(page: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let Some(metadata) = page.given("metadata") else { return };
     if let Some(cursor) = metadata.get("next_cursor").filter(|_| metadata.get("nextCursor").is_none()) {
         out.add(cursor, "`nextCursor` since 2025-09-16");
+    }
+}
+
+/// The page that a conversation brought, and what was asked for with this parameter.
+fn answered<'c>(session: &Session, context: &Context<'c>, parameter: &str) -> Option<(Node<'c>, Option<String>)> {
+    let page = context.document?.root()?;
+    let asked = Url::parse(&session.exchanges.get(context.answer?)?.request.url).ok()?;
+    let value = asked.query_pairs().find(|(key, _)| key == parameter).map(|(_, value)| value.into_owned());
+    Some((page, value))
+}
+
+crate::rule! {
+    /// A page holds no more entries than were asked for.
+    ///
+    /// Readers size their memory and their patience by `limit`.
+    static PAGE_OVER_LIMIT = {
+        id: "registry/page-over-limit",
+        severity: Severity::Warning,
+        impact: Some(Impact::Cosmetic),
+        versions: API,
+        evidence: Evidence::Live,
+        place: "/servers",
+        fix: "Honour limit.",
+        spec: "Registry API v0.1 limit",
+        on: &[Kind::RegistryPage],
+        examples: &[
+            fires(
+                &["/exchanges/0/response/body/servers"],
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?limit=0"}, "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": "base:registry-page"}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+            silent(
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?limit=1"}, "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": "base:registry-page"}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+        ],
+        check: Check::Session(page_over_limit),
+    }
+}
+
+fn page_over_limit(session: &Session, context: &Context<'_>, out: &mut Occurrences) {
+    let Some((page, Some(limit))) = answered(session, context, "limit") else { return };
+    if let Ok(limit) = limit.parse::<usize>()
+        && let Some(servers) = page.given("servers").filter(|servers| servers.kind() == Type::Array)
+        && let Some(length) = servers.len()
+        && length > limit
+    {
+        out.add(servers, format!("{length} entries, {limit} were asked for"));
+    }
+}
+
+crate::rule! {
+    /// Deleted entries are listed to those who ask for them.
+    ///
+    /// A reader that did not ask takes them for live ones.
+    static DELETED_ENTRY_LISTED = {
+        id: "registry/deleted-entry-listed",
+        severity: Severity::Warning,
+        impact: Some(Impact::Cosmetic),
+        versions: API,
+        evidence: Evidence::Live,
+        place: "/servers/*",
+        fix: "Hide deleted entries by default.",
+        spec: "Registry API include_deleted",
+        on: &[Kind::RegistryPage],
+        examples: &[
+            fires(
+                &["/exchanges/0/response/body/servers/0"],
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?include_deleted=false"}, "response": {"status": 200, "headers": {"content-type": "application/json"},
+                    "body": {"servers": [{"server": {"name": "a.b/cd"}, "_meta": {"io.modelcontextprotocol.registry/official": {"status": "deleted"}}}]}}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+            silent(
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?include_deleted=true"}, "response": {"status": 200, "headers": {"content-type": "application/json"},
+                    "body": {"servers": [{"server": {"name": "a.b/cd"}, "_meta": {"io.modelcontextprotocol.registry/official": {"status": "deleted"}}}]}}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+        ],
+        check: Check::Session(deleted_entry_listed),
+    }
+}
+
+fn deleted_entry_listed(session: &Session, context: &Context<'_>, out: &mut Occurrences) {
+    let Some((page, since)) = answered(session, context, "updated_since") else { return };
+    let wanted =
+        answered(session, context, "include_deleted").is_some_and(|(_, value)| value.as_deref() == Some("true"));
+    if wanted || since.is_some() {
+        return;
+    }
+    for entry in entries(page).filter(|entry| is_deleted(*entry)) {
+        out.add(entry, "it is deleted");
+    }
+}
+
+crate::rule! {
+    /// `updated_since` leaves out what is older.
+    ///
+    /// Otherwise every look at the news is a walk through everything.
+    static UPDATED_SINCE_IGNORED = {
+        id: "registry/updated-since-ignored",
+        severity: Severity::Warning,
+        impact: Some(Impact::Cosmetic),
+        versions: API,
+        evidence: Evidence::Live,
+        place: "/servers/*",
+        fix: "Filter by updatedAt.",
+        spec: "Registry API updated_since",
+        on: &[Kind::RegistryPage],
+        examples: &[
+            fires(
+                &["/exchanges/0/response/body/servers/0"],
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?updated_since=2026-05-02T10%3A00%3A00Z"}, "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": "base:registry-page"}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+            silent(
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://registry.tidehouse.dev/v0.1/servers?updated_since=2026-05-02T09%3A59%3A59.999Z"}, "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": "base:registry-page"}}]}"#,
+            )
+            .given(r#"{"surface": "registry"}"#),
+        ],
+        check: Check::Session(updated_since_ignored),
+    }
+}
+
+fn updated_since_ignored(session: &Session, context: &Context<'_>, out: &mut Occurrences) {
+    let Some((page, Some(since))) = answered(session, context, "updated_since") else { return };
+    let Some(asked) = Instant::parse(&since) else { return };
+    for entry in entries(page) {
+        if let Some((stamp, updated)) = stamp(entry, "updatedAt")
+            && updated <= asked
+        {
+            out.add(entry, format!("updated {}, asked for later than {}", stamp.raw(), quote(&since)));
+        }
     }
 }
