@@ -281,7 +281,7 @@ async fn introduce(
     targets: &[TargetRow],
 ) -> Result<()> {
     let is_card = seen.judged.as_ref().is_none_or(|judged| judged.headline != Headline::NotDetected);
-    if document.is_none() || before.kind == SurfaceKind::ServerJson || !is_card {
+    if document.is_none() || seen.name.is_none() || before.kind == SurfaceKind::ServerJson || !is_card {
         return Ok(());
     }
     let words = targets::OwnWords {

@@ -205,17 +205,22 @@ fn runs(values: &Daily) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// A day alone has no width; it is drawn as a column of almost a day.
-fn across(run: &std::ops::Range<usize>) -> Vec<(f64, usize)> {
-    if run.len() == 1 {
-        vec![(run.start as f64 - 0.4, run.start), (run.start as f64 + 0.4, run.start)]
-    } else {
-        run.clone().map(|day| (day as f64, day)).collect()
+/// A day alone has no width; it is drawn as a column of almost a day that stays within the chart. Where it is the only
+/// day the column stands at the end, where its date and the names of the series are.
+fn across(run: &std::ops::Range<usize>, days: usize) -> Vec<(f64, usize)> {
+    let width = days.saturating_sub(1).max(1) as f64;
+    match (run.len(), days) {
+        (1, 1) => vec![(0.8, run.start), (1.0, run.start)],
+        (1, _) => {
+            let at = run.start as f64;
+            vec![((at - 0.4).max(0.0), run.start), ((at + 0.4).min(width), run.start)]
+        }
+        _ => run.clone().map(|day| (day as f64, day)).collect(),
     }
 }
 
 fn area(run: &std::ops::Range<usize>, top: &Daily, floor: &Daily, scale: &Scale) -> String {
-    let points = across(run);
+    let points = across(run, top.len());
     let upper = points.iter().map(|&(x, day)| (x, scale.y(top[day].unwrap_or(0))));
     let lower = points.iter().rev().map(|&(x, day)| (x, scale.y(floor[day].unwrap_or(0))));
     format!("{}Z", path(upper.chain(lower)))
@@ -227,7 +232,7 @@ fn edges(class: &str, values: &Daily, scale: &Scale, is_last_day_open: bool) -> 
     for run in runs(values) {
         let line =
             |points: &[(f64, usize)]| path(points.iter().map(|&(x, day)| (x, scale.y(values[day].unwrap_or(0)))));
-        let points = across(&run);
+        let points = across(&run, values.len());
         let is_open = is_last_day_open && run.end == values.len() && run.len() > 1;
         if is_open {
             let (closed, open) = (&points[..points.len() - 1], &points[points.len() - 2..]);
@@ -332,7 +337,7 @@ fn dates(first_day: i64, days: usize, is_last_day_open: bool) -> Vec<Tick> {
     let width = days.saturating_sub(1);
     let end = if is_last_day_open { "today".to_owned() } else { text::day(first_day + width as i64) };
     if width == 0 {
-        return vec![Tick { at: 0.0, label: end, anchor: "start", spare: false }];
+        return vec![Tick { at: 100.0, label: end, anchor: "end", spare: false }];
     }
     let step = [1, 2, 3, 5, 7, 15, 30, 61].into_iter().find(|step| width / step <= 6).unwrap_or(122);
     let mut ticks: Vec<Tick> = (0..width)
@@ -527,7 +532,7 @@ mod tests {
     #[test]
     fn a_single_day_is_a_column_and_not_nothing() {
         let plot = stacked(frame(), &[series(&[Some(5)])]);
-        assert_eq!(plot.shapes[0].d, "M-0.4 24L0.4 24L0.4 264L-0.4 264Z");
+        assert_eq!(plot.shapes[0].d, "M0.8 24L1 24L1 264L0.8 264Z");
         assert_eq!(plot.dates.len(), 1);
     }
 

@@ -271,7 +271,7 @@ pub fn severity_mark(severity: impl Given<Severity>) -> &'static str {
 #[must_use]
 pub fn impact(impact: impl Given<Impact>) -> &'static str {
     match impact.given() {
-        Impact::BreaksClients => "blocks clients",
+        Impact::BreaksClients => "stops clients",
         Impact::Degrades => "loses meaning",
         Impact::Cosmetic => "no client minds",
     }

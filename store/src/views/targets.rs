@@ -123,7 +123,7 @@ pub struct TargetCount {
 const FEW: i64 = 1_000;
 
 /// Filters every statement has: `$1` kind, `$2` headline rank, `$3` reach, `$4` profile, `$5`–`$10` three words with their upper
-/// ends, `$11` rule.
+/// ends, `$11` rule. What leads to the targets need not be tested again.
 macro_rules! filters_sql {
     () => {
         "
@@ -132,41 +132,69 @@ macro_rules! filters_sql {
   AND ($3 IS NULL OR t.reach = $3)
   AND (t.reach <> 'retired' OR $3 = 'retired')
   AND ($4 IS NULL OR t.profile = $4)
-  AND ($5 IS NULL OR EXISTS (
-        SELECT 1 FROM target_token w
-        WHERE w.target_id = t.id AND w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5))
   AND ($7 IS NULL OR EXISTS (
         SELECT 1 FROM target_token w
         WHERE w.target_id = t.id AND w.token >= $7 AND w.token < $8 AND SUBSTR(w.token, 1, LENGTH($7)) = $7))
   AND ($9 IS NULL OR EXISTS (
         SELECT 1 FROM target_token w
-        WHERE w.target_id = t.id AND w.token >= $9 AND w.token < $10 AND SUBSTR(w.token, 1, LENGTH($9)) = $9))
+        WHERE w.target_id = t.id AND w.token >= $9 AND w.token < $10 AND SUBSTR(w.token, 1, LENGTH($9)) = $9))"
+    };
+}
+
+/// Tests the first word.
+macro_rules! has_word {
+    () => {
+        "
+  AND ($5 IS NULL OR EXISTS (
+        SELECT 1 FROM target_token w
+        WHERE w.target_id = t.id AND w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5))"
+    };
+}
+
+/// Tests the rule. The order of the join is forced: a target has few surfaces, a rule may fail on thousands.
+macro_rules! fails_rule {
+    () => {
+        "
   AND ($11 IS NULL OR EXISTS (
         SELECT 1
         FROM target_surface s
-        JOIN finding f ON f.surface_id = s.surface_id
-        WHERE s.target_id = t.id AND s.removed_s IS NULL
+        CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
           AND f.rule_id = $11 AND f.state IN ('open', 'clearing', 'flapping')))"
+    };
+}
+
+/// Walks the order and tests everything.
+macro_rules! by_walk {
+    () => {
+        concat!("1 = 1", has_word!(), fails_rule!())
     };
 }
 
 /// Leads from the first word to its targets.
 macro_rules! by_word {
     () => {
-        "t.id IN (
+        concat!(
+            "t.id IN (
         SELECT w.target_id FROM target_token w
-        WHERE w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5)"
+        WHERE w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5)",
+            fails_rule!()
+        )
     };
 }
 
 /// Leads from the rule to the targets that fail it.
 macro_rules! by_rule {
     () => {
-        "t.id IN (
+        concat!(
+            "t.id IN (
         SELECT s.target_id
         FROM finding f
-        JOIN target_surface s ON s.surface_id = f.surface_id
-        WHERE f.rule_id = $11 AND f.state IN ('open', 'clearing', 'flapping') AND s.removed_s IS NULL)"
+        CROSS JOIN target_surface s
+        WHERE f.rule_id = $11 AND f.state IN ('open', 'clearing', 'flapping')
+          AND s.surface_id = f.surface_id AND s.removed_s IS NULL)",
+            has_word!()
+        )
     };
 }
 
@@ -241,16 +269,16 @@ GROUP BY t.headline_rank, t.reach"
     };
 }
 
-/// The same from the index alone, where only kind, headline and reach are asked for. `$1` and `$2` are the first and last kind,
-/// so that the index is searched and not scanned.
+/// The same from the index alone, where only kind, headline and reach are asked for; grouped as the index is ordered. `$1` and `$2`
+/// are the first and last kind, so that the index is searched and not scanned.
 pub(super) const KIND_COUNTS: &str = "
-SELECT t.headline_rank, t.reach, COUNT(*) AS targets
+SELECT t.kind, t.headline_rank, t.reach, COUNT(*) AS targets
 FROM target t
 WHERE t.kind >= $1 AND t.kind <= $2
   AND ($3 IS NULL OR t.headline_rank = $3)
   AND ($4 IS NULL OR t.reach = $4)
   AND (t.reach <> 'retired' OR $4 = 'retired')
-GROUP BY t.headline_rank, t.reach";
+GROUP BY t.kind, t.headline_rank, t.reach";
 
 /// Which way leads to the targets of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,9 +293,9 @@ pub(super) enum Way {
 
 pub(super) fn page_statement(way: Way, order: TargetOrder) -> &'static str {
     match (way, order) {
-        (Way::Walk, TargetOrder::Headline) => page_sql!("1 = 1", headline_order),
-        (Way::Walk, TargetOrder::Changed) => page_sql!("1 = 1", changed_order),
-        (Way::Walk, TargetOrder::Name) => page_sql!("1 = 1", name_order),
+        (Way::Walk, TargetOrder::Headline) => page_sql!(by_walk!(), headline_order),
+        (Way::Walk, TargetOrder::Changed) => page_sql!(by_walk!(), changed_order),
+        (Way::Walk, TargetOrder::Name) => page_sql!(by_walk!(), name_order),
         (Way::Word, TargetOrder::Headline) => page_sql!(by_word!(), headline_order),
         (Way::Word, TargetOrder::Changed) => page_sql!(by_word!(), changed_order),
         (Way::Word, TargetOrder::Name) => page_sql!(by_word!(), name_order),
@@ -279,7 +307,7 @@ pub(super) fn page_statement(way: Way, order: TargetOrder) -> &'static str {
 
 pub(super) fn counts_statement(way: Way) -> &'static str {
     match way {
-        Way::Walk => counts_sql!("t.headline_rank >= 0"),
+        Way::Walk => counts_sql!(concat!("t.headline_rank >= 0 AND ", by_walk!())),
         Way::Word => counts_sql!(by_word!()),
         Way::Rule => counts_sql!(by_rule!()),
     }
@@ -314,13 +342,7 @@ impl Store {
         } else {
             bounds.bind(sqlx::query(counts_statement(bounds.way)), filter).fetch_all(&self.pools.reader).await?
         };
-        let counts = rows.iter().map(|row| {
-            let rank: i64 = row.try_get("headline_rank")?;
-            let headline = Headline::ALL.iter().copied().find(|headline| headline_rank(*headline) == rank);
-            let headline = headline.unwrap_or(Headline::NotEvaluated);
-            Ok(TargetCount { headline, reach: word(row, "reach")?, targets: row.try_get("targets")? })
-        });
-        counts.collect()
+        merged(&rows)
     }
 
     /// The targets after `after`, at most `limit`. `matching` is how many match in all, as counted before.
@@ -370,6 +392,22 @@ impl Store {
         };
         Ok(Some(Bounds { way, rule }))
     }
+}
+
+/// Counts by headline and reach, whatever else the rows are grouped by.
+fn merged(rows: &[AnyRow]) -> Result<Vec<TargetCount>> {
+    let mut counts: Vec<TargetCount> = Vec::new();
+    for row in rows {
+        let rank: i64 = row.try_get("headline_rank")?;
+        let headline = Headline::ALL.iter().copied().find(|headline| headline_rank(*headline) == rank);
+        let headline = headline.unwrap_or(Headline::NotEvaluated);
+        let (reach, targets) = (word(row, "reach")?, row.try_get("targets")?);
+        match counts.iter_mut().find(|count| count.headline == headline && count.reach == reach) {
+            Some(count) => count.targets += targets,
+            None => counts.push(TargetCount { headline, reach, targets }),
+        }
+    }
+    Ok(counts)
 }
 
 struct Bounds {

@@ -66,7 +66,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
 }
 
 fn answer(crawl: &CrawlRow) -> String {
-    let name = format!("{} {}", text::opened(words::crawl_kind(crawl.kind)), text::number(crawl.id));
+    let name = format!("Crawl {}, a {},", text::number(crawl.id), words::crawl_kind(crawl.kind));
     let looked = if crawl.planned == 0 {
         "had nothing to look at".to_owned()
     } else {
