@@ -32,7 +32,7 @@ const ROUND_CRON: &str = "*/5 * * * * *";
 /// When registries are looked at whose pass is due.
 const REGISTRY_CRON: &str = "*/10 * * * * *";
 
-#[derive(clap::Args)]
+#[derive(Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   plumbline serve                                      crawl and show, on http://127.0.0.1:8080
   plumbline serve --sample                             the sample ecosystem, without a network

@@ -268,7 +268,7 @@ fn write_section(out: &mut String, path: &str, section: &Table, fields: Fields, 
     }
     for (key, about, table) in nested {
         let path = format!("{path}.{key}");
-        let _ = write!(out, "{}[{path}]\n", comment(about));
+        let _ = writeln!(out, "{}[{path}]", comment(about));
         let fields = docs.iter().find(|(name, _)| *name == path).map_or(&[][..], |(_, fields)| fields);
         write_section(out, &path, table, fields, docs);
     }
