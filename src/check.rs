@@ -1,6 +1,7 @@
-//! `plumbline check`: judges documents from files, standard input or a stream of lines. No network.
+//! `plumbline check`: judges documents from files, standard input, an address or a stream of lines.
 
 mod lines;
+mod live;
 mod text;
 
 use std::io::{IsTerminal, Read, Write};
@@ -24,14 +25,15 @@ const MAX_BYTES: u64 = 64 << 20;
 #[command(after_help = "Examples:
   plumbline check agent-card.json                          the kind is found out
   plumbline check server.json --kind server-json           the kind is stated
+  plumbline check https://agent.example                    an agent's card, asked for as the crawler asks
   curl -s https://agent.example/card | plumbline check - --kind a2a-card --from https://agent.example/card
   plumbline check card.json --format json | jq .headline   for programs
   plumbline check --lines documents.jsonl > reports.jsonl  one document a line in, one report a line out
 
 Exit status: 0 clean, 1 findings at or above --fail-on, 2 something went wrong with Plumbline or its input.")]
 pub struct Arguments {
-    /// Files to judge; `-` is standard input.
-    #[arg(required_unless_present = "lines", value_name = "FILE|-")]
+    /// Files or addresses to judge; `-` is standard input.
+    #[arg(required_unless_present = "lines", value_name = "FILE|URL|-")]
     files: Vec<String>,
     /// What the documents are; found out when left out.
     #[arg(long)]
@@ -85,7 +87,8 @@ impl FailOn {
 }
 
 pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
-    let judging = Settings::load(options)?.judging();
+    let settings = Settings::load(options)?;
+    let judging = settings.judging();
     if let Some(path) = &arguments.lines {
         return lines::run(path, &judging, arguments.fail_on);
     }
@@ -95,7 +98,11 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
     let mut failed = false;
     let mut reports = Vec::new();
     for path in &arguments.files {
-        let (document, report) = judge_file(path, arguments, origin, &given, &judging)?;
+        let (document, report) = if is_address(path) {
+            live::judge_url(path, arguments.kind, arguments.spec_version.as_deref(), &settings)?
+        } else {
+            judge_file(path, arguments, origin, &given, &judging)?
+        };
         failed |= arguments.fail_on.holds(&report);
         match arguments.format {
             Format::Text => text::write(&mut out, path, &document, &report, std::io::stdout().is_terminal())?,
@@ -106,6 +113,10 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         write_json(&mut out, &reports)?;
     }
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn is_address(path: &str) -> bool {
+    path.starts_with("http://") || path.starts_with("https://")
 }
 
 fn judge_file(
@@ -136,8 +147,6 @@ fn read(path: &str) -> Result<Vec<u8>> {
     let mut body = Vec::new();
     if path == "-" {
         std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut body).context("cannot read standard input")?;
-    } else if path.starts_with("http://") || path.starts_with("https://") {
-        bail!("{path}: `check` reads files; fetch it first: curl -s {path} | plumbline check - --from {path}");
     } else {
         let file = std::fs::File::open(path).with_context(|| format!("cannot read {path}"))?;
         file.take(MAX_BYTES + 1).read_to_end(&mut body).with_context(|| format!("cannot read {path}"))?;

@@ -109,6 +109,24 @@ fn cards_are_found_at_both_paths_and_faults_are_outcomes() {
 }
 
 #[test]
+fn one_address_is_asked_and_judged_as_the_crawler_would() {
+    let agent = server(|asked| match asked.path.as_str() {
+        "/.well-known/agent-card.json" => ok_answer("application/json", &card()),
+        _ => status_answer(404),
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    settings(folder.path(), None, &[format!("http://{agent}/")]);
+    let check = |url: String| plumbline(folder.path()).args(["check", &url]).output().expect("it runs");
+    let output = check(format!("http://{agent}"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("judged as a2a-1.0") && said.contains("Sound"), "{said}");
+    let output = check("http://127.0.0.1:1/".to_owned());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nobody listens"));
+}
+
+#[test]
 fn a_private_address_is_not_called_unless_allowed() {
     let agent = server(|_| ok_answer("application/json", &card()));
     let folder = tempfile::tempdir().expect("a folder");
