@@ -422,6 +422,12 @@ pub fn crawl_mark(state: impl Given<CrawlState>) -> &'static str {
     }
 }
 
+/// Whether a source is walked in passes; the targets of the others are looked at one by one.
+#[must_use]
+pub fn is_walked(kind: impl Given<SourceKind>) -> bool {
+    kind.given() == SourceKind::McpRegistry
+}
+
 /// `MCP registry`.
 #[must_use]
 pub fn source_kind(kind: impl Given<SourceKind>) -> &'static str {

@@ -153,11 +153,13 @@ impl Overview {
         self.stage == Stage::First
     }
 
-    /// How much of what was due the newest pass has looked at.
+    /// How much of what was due the newest pass has looked at, or read where it was a walk.
     fn coverage(&self) -> String {
-        self.last_crawl
-            .as_ref()
-            .map_or_else(String::new, |crawl| format!("{} of what was due", text::share(crawl.done, crawl.planned)))
+        self.last_crawl.as_ref().map_or_else(String::new, |crawl| match (crawl.planned, crawl.entries) {
+            (0, 0) => "nothing was due".to_owned(),
+            (0, entries) => format!("{} entries read", text::number(entries)),
+            (planned, _) => format!("{} of what was due", text::share(crawl.done, planned)),
+        })
     }
 }
 
