@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use plumbline_alerts::Weight;
 use plumbline_crawler::progress::Progress;
 use plumbline_crawler::{Crawler, pass};
+use plumbline_store::Store;
 use plumbline_web::{CrawlStatus, RunningPass, SiteSettings, Unreached, WebState};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
@@ -25,6 +27,9 @@ use crate::wiring;
 
 /// The database of `--sample`, so that made-up targets never mix with real ones.
 const SAMPLE_DATABASE: &str = "plumbline-sample.db";
+
+/// How often events are read for the log.
+const NEWS_EVERY: Duration = Duration::from_secs(2);
 
 /// When due surfaces are looked for.
 const ROUND_CRON: &str = "*/5 * * * * *";
@@ -70,6 +75,7 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     let (status, watched) = watch::channel(CrawlStatus::default());
     let tasks = TaskTracker::new();
     tasks.spawn(follow(crawler.clone(), status, stop.clone()));
+    tasks.spawn(tell(store.clone(), stop.clone()));
     let scheduler = schedule(&crawler, &tasks, &stop).await?;
     let state = WebState {
         store: store.clone(),
@@ -230,6 +236,32 @@ fn report_walk(name: &str, walked: Result<plumbline_crawler::walk::WalkEnd, plum
             Some(why) => tracing::warn!("registry {name}: incomplete after {} pages: {why}", end.pages),
         },
         Err(error) => tracing::error!("registry {name}: {error:#}"),
+    }
+}
+
+/// Tells in the log what a person on call would want to know, from the events of this run on.
+async fn tell(store: Store, stop: CancellationToken) {
+    let mut told = match store.newest_event().await {
+        Ok(newest) => newest,
+        Err(error) => return tracing::error!("events cannot be read: {error}"),
+    };
+    while !stop.is_cancelled() {
+        match plumbline_alerts::news(&store, told).await {
+            Ok((messages, last)) => {
+                told = last;
+                for message in messages {
+                    match message.weight {
+                        Weight::Look => tracing::warn!(event.id = message.event.0, "{}", message.text),
+                        Weight::Notice => tracing::info!(event.id = message.event.0, "{}", message.text),
+                    }
+                }
+            }
+            Err(error) => tracing::error!("events cannot be read: {error}"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(NEWS_EVERY) => {}
+        }
     }
 }
 

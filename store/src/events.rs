@@ -119,6 +119,15 @@ fn bind<'q>(insert: Insert<'q>, event: &Waiting) -> Insert<'q> {
 }
 
 impl Store {
+    /// The newest event; number 0 before there is any.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn newest_event(&self) -> Result<EventId> {
+        let id: Option<i64> = sqlx::query_scalar("SELECT MAX(id) FROM event").fetch_one(&self.pools.reader).await?;
+        Ok(EventId(id.unwrap_or(0)))
+    }
+
     /// The next events after one, oldest first.
     ///
     /// # Errors
