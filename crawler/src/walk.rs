@@ -193,7 +193,7 @@ impl Walker<'_> {
             step: Some(Step::RegistryPage),
             accept: Some("application/json"),
             headers: key.collect(),
-            way: Way::Listed,
+            way: Way::Registry,
             pace: Some(Duration::from_millis(self.registry.settings.pace_ms)),
             ..Ask::get(url, BodyKind::RegistryPage)
         };
