@@ -150,26 +150,35 @@ fn key_of(registry: &Registry) -> Result<Option<http::HeaderValue>> {
     Ok(value)
 }
 
-/// The name of this process on leases and crawls: host and process number.
+/// The name of this process on leases and crawls: host, process number and when the process began, since numbers are
+/// used again (in a container every process has the same one).
 fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    format!("{}/{}", host.trim(), std::process::id())
+    let process = std::process::id();
+    format!("{}/{process}.{}", host.trim(), began(process).unwrap_or(0))
 }
 
-/// Whether the process of that name still runs. One of our own name is from before us: in a container every process has
-/// the same number. What runs on another host cannot be seen from here; its leases run out by themselves.
+/// Whether the process of that name still runs. What runs on another host cannot be seen from here; its leases run out by
+/// themselves.
 fn is_alive(other: &str, own: &str) -> bool {
     let (Some((host, process)), Some((own_host, _))) = (other.rsplit_once('/'), own.rsplit_once('/')) else {
         return false;
     };
-    if other == own {
-        return false;
-    }
     if host != own_host {
         return true;
     }
-    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-    name.trim() == "plumbline"
+    let named = process.split_once('.').and_then(|(number, at)| Some((number.parse().ok()?, at.parse().ok()?)));
+    named.is_some_and(|(number, at): (u32, u64)| began(number) == Some(at))
+}
+
+/// When a process began, in ticks since the system did; `None` when it does not run, or has ended and only waits for its
+/// parent to notice.
+fn began(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name in brackets may hold anything; state and start are counted from behind it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let is_over = matches!(fields.first(), Some(&("Z" | "X")));
+    fields.get(19).filter(|_| !is_over)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -179,10 +188,23 @@ mod tests {
     #[test]
     fn a_dead_holder_is_told_from_a_living_one() {
         let own = holder();
-        let (host, _) = own.rsplit_once('/').expect("host and number");
-        assert!(!is_alive(&own, &own), "a holder of our own name is from before us");
-        assert!(!is_alive(&format!("{host}/0"), &own));
-        assert!(is_alive("elsewhere/1", &own));
+        let (host, process) = own.rsplit_once('/').expect("host and process");
+        let (number, _) = process.split_once('.').expect("number and start");
+        assert!(is_alive(&own, &own), "we run");
+        assert!(!is_alive(&format!("{host}/{number}.1"), &own), "the same number, but begun at another time");
+        assert!(!is_alive(&format!("{host}/0.0"), &own));
+        assert!(is_alive("elsewhere/1.1", &own));
         assert!(!is_alive("nonsense", &own));
+    }
+
+    #[test]
+    fn a_process_that_ended_is_dead_before_its_parent_notices() {
+        let mut child = std::process::Command::new("true").spawn().expect("it starts");
+        let ended = (0..200).any(|_| {
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+            began(child.id()).is_none()
+        });
+        assert!(ended, "a zombie counts as dead");
+        child.wait().expect("it is noticed at last");
     }
 }
