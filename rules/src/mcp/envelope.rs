@@ -562,7 +562,8 @@ fn private_address(text: &str) -> Option<&str> {
     ADDRESS.find_iter(text).map(|found| (found.start(), found.end())).find_map(|(start, end)| {
         let address = &text[start..end];
         let before = text[..start].trim_end();
-        let is_number = before.len() < start && before.to_ascii_lowercase().ends_with("version");
+        let word = before.len().checked_sub("version".len()).and_then(|from| before.get(from..));
+        let is_number = before.len() < start && word.is_some_and(|word| word.eq_ignore_ascii_case("version"));
         let is_inside = text[..start].ends_with(['.', '-']);
         let goes_on = text[end..].strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         (!is_number && !is_inside && !goes_on && is_private(address.parse().ok()?)).then_some(address)
