@@ -67,15 +67,20 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
 
 fn answer(crawl: &CrawlRow) -> String {
     let name = format!("Crawl {}, a {},", text::number(crawl.id), words::crawl_kind(crawl.kind));
-    let looked = if crawl.planned == 0 {
-        "had nothing to look at".to_owned()
-    } else {
-        format!(
+    let planned = crawl.planned.max(crawl.done);
+    let looked = match (planned, crawl.entries) {
+        (0, 0) => "had nothing to look at".to_owned(),
+        (0, entries) => format!(
+            "read {} of {}",
+            text::counted(entries, "entry", "entries"),
+            text::counted(crawl.names, "name", "names")
+        ),
+        _ => format!(
             "looked at {} of {} ({})",
             text::number(crawl.done),
-            text::counted(crawl.planned, "surface", "surfaces"),
-            text::share(crawl.done, crawl.planned)
-        )
+            text::counted(planned, "surface", "surfaces"),
+            text::share(crawl.done, planned)
+        ),
     };
     let ended = match crawl.state {
         CrawlState::Running => " and is still running",
@@ -106,7 +111,8 @@ fn outcomes(crawl: &CrawlRow) -> Vec<Outcome> {
         said,
         meaning,
         count,
-        share: text::share(count, crawl.done.max(count)),
+        // A failure of ours may happen outside any look, so it is no share of them.
+        share: if class == "of-2" { "–".to_owned() } else { text::share(count, crawl.done) },
         width: count as f64 * 100.0 / crawl.done.max(count) as f64,
         class,
     })

@@ -6,7 +6,7 @@ use axum::response::Response;
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::{Axis, Class, Severity};
 use plumbline_store::views::{CohortDay, CrawlRow, KindDay, OpenedRow, RuleTally, SourceRow};
-use plumbline_store::words::{CrawlState, TargetKind};
+use plumbline_store::words::{CrawlState, Headline, TargetKind};
 use serde::Serialize;
 
 use crate::WebState;
@@ -69,7 +69,7 @@ struct Overview {
 enum Stage {
     /// Nothing is known and nothing is running.
     Empty,
-    /// Nothing is known, because nothing could be reached.
+    /// Nothing could be judged, because nothing could be reached.
     Unreached,
     /// The first pass is running.
     First,
@@ -148,9 +148,10 @@ impl Overview {
         self.stage == Stage::First
     }
 
-    /// Whether the page should look again by itself: only while a first pass fills it.
+    /// Whether the page should look again by itself: only while a first pass fills it, or is about to.
     fn refreshes(&self) -> bool {
-        self.stage == Stage::First
+        let has_nothing_judged = self.present.targets == self.present.not_evaluated;
+        self.stage == Stage::First || (self.stage == Stage::Known && has_nothing_judged)
     }
 
     /// How much of what was due the newest pass has looked at, or read where it was a walk.
@@ -169,10 +170,10 @@ fn stage(present: &CohortDay, crawler: &CrawlStatus, last_crawl: Option<&CrawlRo
         Stage::Known
     } else if is_running {
         Stage::First
+    } else if !crawler.unreached.is_empty() || (present.targets == 0 && last_crawl.is_some()) {
+        Stage::Unreached
     } else if present.targets > 0 {
         Stage::Known
-    } else if !crawler.unreached.is_empty() || last_crawl.is_some() {
-        Stage::Unreached
     } else {
         Stage::Empty
     }
@@ -185,9 +186,19 @@ fn judged(day: &CohortDay) -> i64 {
 fn answer(stage: Stage, days: &[CohortDay], crawler: &CrawlStatus, last_crawl: Option<&CrawlRow>) -> String {
     match stage {
         Stage::Empty => "There are no targets yet, and nothing is on its way.".to_owned(),
-        Stage::Unreached => "Nothing could be reached yet, so there is nothing to judge.".to_owned(),
+        Stage::Unreached => unreached_answer(days),
         Stage::First => first_answer(crawler, last_crawl),
         Stage::Known => known_answer(days),
+    }
+}
+
+fn unreached_answer(days: &[CohortDay]) -> String {
+    match days.last().map_or(0, |present| present.targets) {
+        0 => "Nothing could be reached yet, so there is nothing to judge.".to_owned(),
+        n => format!(
+            "Nothing could be reached yet: {} known, and none could be judged.",
+            text::counted(n, "target is", "targets are")
+        ),
     }
 }
 
@@ -234,7 +245,7 @@ fn known_answer(days: &[CohortDay]) -> String {
         "{} of the {} we could judge are sound{moved}. {}.{regressed}",
         text::share(present.sound, judged_now),
         text::counted(judged_now, "target", "targets"),
-        text::opened(&words::headline_claim(plumbline_store::words::Headline::Blocked, present.blocked)),
+        text::opened(&words::headline_claim(Headline::Blocked, present.blocked)),
     )
 }
 
@@ -302,8 +313,8 @@ fn sound_tile(days: &[CohortDay]) -> Tile {
         of: format!("of {}", text::number(judged(&present))),
         note: format!(
             "{moved}{}, {}",
-            words::headline_claim(plumbline_store::words::Headline::Deviates, present.deviates),
-            words::headline_claim(plumbline_store::words::Headline::Blocked, present.blocked)
+            words::headline_claim(Headline::Deviates, present.deviates),
+            words::headline_claim(Headline::Blocked, present.blocked)
         ),
         spark: chart::spark(&last_month(days, |day| day.sound)),
     }
@@ -392,9 +403,9 @@ fn caption(first: &CohortDay, last: &CohortDay) -> String {
     if first.day == last.day {
         return format!(
             "This is the first day: {}, {} and {}.",
-            words::headline_claim(plumbline_store::words::Headline::Sound, last.sound),
-            words::headline_claim(plumbline_store::words::Headline::Deviates, last.deviates),
-            words::headline_claim(plumbline_store::words::Headline::Blocked, last.blocked)
+            words::headline_claim(Headline::Sound, last.sound),
+            words::headline_claim(Headline::Deviates, last.deviates),
+            words::headline_claim(Headline::Blocked, last.blocked)
         );
     }
     let moved = |name: &str, from: i64, to: i64| match to.cmp(&from) {
@@ -469,6 +480,19 @@ mod tests {
             "We watch 133 names in MCP registries (with 159 entries) and 150 A2A agent cards. 21 could not be judged: they are \
              gated, silent or new."
         );
+    }
+
+    #[test]
+    fn known_names_without_an_answer_are_no_ecosystem_yet() {
+        let silent = crate::Unreached { what: String::new(), url: String::new(), why: String::new(), retry_at: None };
+        let crawler = CrawlStatus { unreached: vec![silent], ..CrawlStatus::default() };
+        let present = day(1, 0, 0, 0, 150);
+        assert_eq!(stage(&present, &crawler, None), Stage::Unreached);
+        assert_eq!(
+            unreached_answer(&[present]),
+            "Nothing could be reached yet: 150 targets are known, and none could be judged."
+        );
+        assert_eq!(stage(&day(1, 1, 0, 0, 149), &crawler, None), Stage::Known);
     }
 
     #[test]

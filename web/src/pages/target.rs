@@ -149,11 +149,12 @@ impl TargetPage {
         main_surface(&self.surfaces)
     }
 
-    /// How a surface is called where findings name it.
+    /// Rules that passed or fired, over all surfaces.
     fn judged_count(&self) -> i64 {
         self.surfaces.iter().filter_map(|surface| surface.judged.as_ref()).map(|judged| judged.judged).sum()
     }
 
+    /// Rules that apply and could not look, over all surfaces.
     fn unevaluated_count(&self) -> i64 {
         let judged = self.surfaces.iter().filter_map(|surface| surface.judged.as_ref());
         judged.flat_map(|judged| &judged.not_evaluated).map(|rules| rules.rules).sum()

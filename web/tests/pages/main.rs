@@ -324,6 +324,18 @@ async fn the_sample_says_that_it_is_one() {
 }
 
 #[tokio::test]
+async fn the_crawler_s_page_says_who_it_is_how_it_behaves_and_how_to_opt_out() {
+    let world = World::empty().await;
+    insta::assert_snapshot!(world.get("/about/crawler").await.words());
+}
+
+#[tokio::test]
+async fn a_crawl_tells_what_it_saw_and_what_it_did_not() {
+    let world = World::full().await;
+    insta::assert_snapshot!(world.get("/crawls/1").await.words());
+}
+
+#[tokio::test]
 async fn health_is_told_in_plain_words() {
     let world = World::empty().await;
     assert_eq!(
