@@ -109,6 +109,19 @@ fn cards_are_found_at_both_paths_and_faults_are_outcomes() {
 }
 
 #[test]
+fn an_agent_that_asks_for_credentials_is_neither_sound_nor_accused() {
+    let gated = server(|_| {
+        b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec()
+    });
+    let empty = server(|_| status_answer(404));
+    let folder = tempfile::tempdir().expect("a folder");
+    settings(folder.path(), None, &[format!("http://{gated}/"), format!("http://{empty}/")]);
+    let (summary, _) = crawl(folder.path(), &[]);
+    assert_eq!(summary["headlines"]["not_evaluated"], 2, "{summary}");
+    assert_eq!(summary["opened"], 0, "{summary}");
+}
+
+#[test]
 fn one_address_is_asked_and_judged_as_the_crawler_would() {
     let agent = server(|asked| match asked.path.as_str() {
         "/.well-known/agent-card.json" => ok_answer("application/json", &card()),

@@ -377,7 +377,8 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let is_other = results.iter().any(|judged| judged.rule.axis == Axis::Detection && !judged.found.is_empty());
     let (profile, known) = if is_other { ("", Known::Undetermined) } else { (profile.name, known) };
     let detected = Detected { kind, profile, known };
-    Report::new(detected, results.into_iter().map(|judged| judged.finish(document)).collect())
+    let results = results.into_iter().map(|judged| judged.finish(document)).collect();
+    Report::new(detected, results, document.is_some())
 }
 
 /// Runs rules in their order over a document, or over a part of one that is a document of its own.

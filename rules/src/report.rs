@@ -121,11 +121,14 @@ pub struct Report {
     pub detected: Detected,
     /// Every rule that applies to this kind and profile, in the order they ran.
     pub results: Vec<RuleResult>,
+    /// Whether there was a document. A refusal that breaks no rule about refusals says nothing about the document behind
+    /// it: such a report is never *sound*.
+    pub has_document: bool,
 }
 
 impl Report {
-    pub(crate) fn new(detected: Detected, results: Vec<RuleResult>) -> Report {
-        Report { detected, results }
+    pub(crate) fn new(detected: Detected, results: Vec<RuleResult>, has_document: bool) -> Report {
+        Report { detected, results, has_document }
     }
 
     /// Rules that fire, with their occurrences.
@@ -170,7 +173,7 @@ impl Report {
             Headline::Blocked
         } else if grades.iter().any(|(severity, _)| *severity == Severity::Error) {
             Headline::Deviates
-        } else if self.results.iter().any(|result| !matches!(result.outcome, Outcome::NotEvaluated(_))) {
+        } else if self.has_document && self.results.iter().any(|r| !matches!(r.outcome, Outcome::NotEvaluated(_))) {
             Headline::Sound
         } else {
             Headline::NotEvaluated
@@ -198,4 +201,40 @@ pub fn worst(occurrences: &[Occurrence]) -> (Severity, Option<Impact>) {
     let severity = occurrences.iter().map(|o| o.severity).max().unwrap_or(Severity::Info);
     let impact = occurrences.iter().filter_map(|o| o.impact).max();
     (severity, impact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+    use crate::judge::{Given, Origin, Settings, Subject, judge, judge_without_document};
+    use crate::session::{Exchange, Session};
+
+    fn session(status: u16) -> Session {
+        let exchange = serde_json::json!({
+            "request": { "method": "GET", "url": "https://tides.dev/.well-known/agent-card.json" },
+            "response": { "status": status, "headers": { "www-authenticate": "Bearer" } }
+        });
+        let exchange: Exchange = serde_json::from_value(exchange).expect("it is an exchange");
+        Session { exchanges: vec![exchange] }
+    }
+
+    #[test]
+    fn a_refusal_alone_is_never_sound_and_an_unchanged_document_stays_so() {
+        let given = Given::default();
+        let (refused, unchanged) = (session(401), session(304));
+        let subject = |session| Subject {
+            kind: Some(Kind::AgentCard),
+            version: None,
+            origin: Origin::PublicHost,
+            given: &given,
+            session: Some(session),
+            answer: None,
+        };
+        let settings = Settings::default();
+        assert_eq!(judge_without_document(&subject(&refused), &settings).headline(), Headline::NotEvaluated);
+        let card = include_str!("../examples/a2a-1.0.json").replace("example.com", "tides.dev");
+        let report = judge(&Document::from_text(&card), &subject(&unchanged), &settings);
+        assert_eq!(report.headline(), Headline::Sound);
+    }
 }
