@@ -109,6 +109,24 @@ fn cards_are_found_at_both_paths_and_faults_are_outcomes() {
 }
 
 #[test]
+fn a_card_under_a_path_is_judged_although_robots_txt_was_asked_first() {
+    let agent = server(|asked| match asked.path.as_str() {
+        "/robots.txt" => ok_answer("text/plain", "User-agent: *\nDisallow: /private\n"),
+        "/agents/tides.json" => ok_answer("application/json", &card()),
+        _ => status_answer(404),
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    settings(
+        folder.path(),
+        None,
+        &[format!("http://{agent}/agents/tides.json"), format!("http://{agent}/private/card.json")],
+    );
+    let (summary, _) = crawl(folder.path(), &[]);
+    let headlines = &summary["headlines"];
+    assert_eq!((&headlines["sound"], &headlines["not_evaluated"]), (&1.into(), &1.into()), "{summary}");
+}
+
+#[test]
 fn an_agent_that_asks_for_credentials_is_neither_sound_nor_accused() {
     let gated = server(|_| {
         b"HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec()

@@ -201,7 +201,9 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
     });
     let next_due_s = next_due(crawler, &surface, seen.observed.outcome, now_s).await?;
     let session = match surface.from {
-        Feed::Fetched if !seen.observed.session.exchanges.is_empty() => serde_json::to_vec(&seen.observed.session).ok(),
+        Feed::Fetched if !seen.observed.session.exchanges.is_empty() => {
+            serde_json::to_vec(&seen.observed.recorded()).ok()
+        }
         Feed::Fetched | Feed::Listed(_) => None,
     };
     Ok(Observation {
@@ -246,7 +248,8 @@ enum Arrived {
 async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError> {
     if let Feed::Listed(document) = surface.from {
         let kept = crawler.store.document(document).await?;
-        let observed = Observed { session: Session::default(), outcome: Outcome::Ok, body: Body::None };
+        let observed =
+            Observed { session: Session::default(), robots: Vec::new(), outcome: Outcome::Ok, body: Body::None };
         let document_read = kept.bytes.as_deref().filter(|_| !kept.is_cut).map(Document::read);
         return Ok(Seen {
             observed,

@@ -1,10 +1,10 @@
 //! An agent's card: asked with and without `A2A-Version: 1.0`, and at the path before 0.3 only after the current one failed.
 
 use http::header::{HeaderName, HeaderValue};
-use plumbline_rules::session::{Exchange, Session, Step, Surface};
+use plumbline_rules::session::{Exchange, Step, Surface};
 use plumbline_rules::session_judge::document_of_record;
 
-use super::{Body, Observed, came_to_nothing, served};
+use super::{Body, Observed, apart, came_to_nothing, served};
 use crate::net::{Ask, Asked, BodyKind, Client, Fetched, Header, NetError, Validators, outcome};
 
 /// What is accepted as a card.
@@ -39,10 +39,10 @@ pub async fn observe(client: &Client, ask: &CardAsk) -> Result<Observed, NetErro
     }
     let exchanges: Vec<Exchange> = answers.iter().flat_map(|fetched| fetched.exchanges.iter().cloned()).collect();
     let outcome = outcome(&exchanges, Asked::Document);
-    let session = Session { exchanges };
+    let (session, robots) = apart(exchanges);
     let body =
         if unchanged { Body::Unchanged } else { served(&session, document_of_record(&session, Surface::AgentCard)) };
-    Ok(Observed { session, outcome, body })
+    Ok(Observed { session, robots, outcome, body })
 }
 
 async fn fetch(client: &Client, ask: &CardAsk, step: Step, url: &str) -> Result<Fetched, NetError> {

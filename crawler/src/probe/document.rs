@@ -9,7 +9,7 @@ use plumbline_rules::session::{Session, Step, Surface};
 use plumbline_rules::session_judge::document_of_record;
 use tokio::io::AsyncReadExt;
 
-use super::{Body, Observed, served};
+use super::{Body, Observed, apart, served};
 use crate::net::{Ask, Asked, BodyKind, Client, Header, NetError, Validators, Way, outcome};
 
 /// Asks for a document that the settings name.
@@ -34,9 +34,9 @@ pub async fn observe(
     let fetched = client.fetch(ask).await?;
     let outcome = outcome(&fetched.exchanges, Asked::Document);
     let unchanged = fetched.is_not_modified();
-    let session = Session { exchanges: fetched.exchanges };
+    let (session, robots) = apart(fetched.exchanges);
     let body = if unchanged { Body::Unchanged } else { served(&session, document_of_record(&session, Surface::Any)) };
-    Ok(Observed { session, outcome, body })
+    Ok(Observed { session, robots, outcome, body })
 }
 
 /// Reads a document from disk. A file that is not there is absent; one that cannot be read is our own fault.
@@ -51,7 +51,7 @@ pub async fn observe_file(path: &str, kind: Kind) -> Observed {
             (Outcome::CrawlerFault, Body::None)
         }
     };
-    Observed { session: Session::default(), outcome, body }
+    Observed { session: Session::default(), robots: Vec::new(), outcome, body }
 }
 
 async fn read_file(path: &Path, limit: u64) -> std::io::Result<Bytes> {

@@ -5,13 +5,15 @@ pub mod document;
 
 use bytes::Bytes;
 use plumbline_rules::reach::Outcome;
-use plumbline_rules::session::{Cut, Exchange, Session};
+use plumbline_rules::session::{Cut, Exchange, Session, Step};
 
 /// What one probe brought home.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Everything said on the wire.
+    /// What was said to get at the surface: what rules judge.
     pub session: Session,
+    /// What was said about robots.txt on the way: kept, and nobody's document.
+    pub robots: Vec<Exchange>,
     /// How far we came.
     pub outcome: Outcome,
     /// The document of record, when one arrived.
@@ -37,10 +39,21 @@ impl Observed {
         self.session.exchanges.iter().rev().find_map(|exchange| exchange.response.as_ref()).map(|r| r.status)
     }
 
+    /// Everything said on the wire, for the record: places that rules name count from its beginning.
+    pub fn recorded(&self) -> Session {
+        Session { exchanges: self.session.exchanges.iter().chain(&self.robots).cloned().collect() }
+    }
+
     /// How long the asking took, in milliseconds.
     pub fn took_ms(&self) -> u64 {
         self.session.exchanges.iter().map(|exchange| exchange.took_ms).sum()
     }
+}
+
+/// The conversation about the surface, and that about robots.txt beside it.
+fn apart(exchanges: Vec<Exchange>) -> (Session, Vec<Exchange>) {
+    let (robots, exchanges) = exchanges.into_iter().partition(|exchange| exchange.step == Some(Step::Robots));
+    (Session { exchanges }, robots)
 }
 
 /// The answer that is the document of record, as long as its body came whole or was stopped at its limit; of a body that
