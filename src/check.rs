@@ -27,6 +27,7 @@ const MAX_BYTES: u64 = 64 << 20;
   plumbline check server.json --kind server-json           the kind is stated
   plumbline check https://agent.example                    an agent's card, asked for as the crawler asks
   curl -s https://agent.example/card | plumbline check - --kind a2a-card --from https://agent.example/card
+  plumbline check agent-card.json --jwks keys.json         signatures are checked with these keys
   plumbline check card.json --format json | jq .headline   for programs
   plumbline check --lines documents.jsonl > reports.jsonl  one document a line in, one report a line out
 
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// The address the document was fetched from; without it rules about origin are not evaluated.
     #[arg(long, value_name = "URL")]
     from: Option<String>,
+    /// Public keys (a JWK Set) to check the signatures of agent cards with; nothing is fetched.
+    #[arg(long, value_name = "FILE|-")]
+    jwks: Option<String>,
     /// How to print.
     #[arg(long, default_value = "text")]
     format: Format,
@@ -51,7 +55,7 @@ pub struct Arguments {
     #[arg(long, default_value = "error", value_name = "GRADE")]
     fail_on: FailOn,
     /// JSON Lines in, JSON Lines out: {"kind", "spec_version"?, "context"?, "document"} a line; `-` is standard input.
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["files", "kind", "from", "spec_version"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["files", "kind", "from", "spec_version", "jwks"])]
     lines: Option<String>,
 }
 
@@ -92,7 +96,8 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
     if let Some(path) = &arguments.lines {
         return lines::run(path, &judging, arguments.fail_on);
     }
-    let given = Given { url: arguments.from.clone(), ..Given::default() };
+    let jwks = arguments.jwks.as_deref().map(read_keys).transpose()?;
+    let given = Given { url: arguments.from.clone(), jwks, ..Given::default() };
     let origin = origin(arguments.from.as_deref())?;
     let mut out = std::io::stdout().lock();
     let mut failed = false;
@@ -131,6 +136,11 @@ fn judge_file(
     let subject = Subject { kind: arguments.kind, version, origin, given, session: None, answer: None };
     let report = judge(&document, &subject, judging);
     Ok((document, report))
+}
+
+/// A key set has to be JSON; whether it is a key set is for the rules to say.
+fn read_keys(path: &str) -> Result<serde_json::Value> {
+    serde_json::from_slice(&read(path)?).with_context(|| format!("--jwks {path}"))
 }
 
 fn origin(from: Option<&str>) -> Result<Origin> {

@@ -73,6 +73,33 @@ fn a_terminal_is_not_told_what_a_document_says() {
     assert!(!printed.contains('\x1b') && !printed.contains('\u{202e}'), "{printed}");
 }
 
+/// The card of the examples, which carry their own key; signed over the form of the specification.
+fn signed_card() -> String {
+    let signature = r#""signatures": [{
+        "protected": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpPU0UiLCJraWQiOiJrMSIsImprdSI6Imh0dHBzOi8vdGlkZXMuZXhhbXBsZS5jb20vandrcy5qc29uIn0",
+        "signature": "3hAa9t4ibGR3V-U6ff3n6Sptj0YdZjUo4F2QkvPs1kIWaVbap3VuKtX9ri4X_OTqLgJK01rfohmf8QIlRuTQDw"
+    }],"#;
+    include_str!("../rules/examples/a2a-1.0.json").replacen('{', &format!("{{ {signature}"), 1)
+}
+
+#[test]
+fn a_signature_is_checked_with_the_keys_handed_in_and_with_no_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys.json");
+    let key = r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw", "kid": "k1"}]}"#;
+    std::fs::write(&keys, key).expect("it is written");
+    let arguments = ["check", "-", "--kind", "a2a-card", "--set", "a2a.example_domains_are_placeholders=false"];
+    let with_keys = [&arguments[..], &["--jwks", keys.to_str().expect("the path is text")]].concat();
+
+    let printed = text(&plumbline(&with_keys, &signed_card()).stdout);
+    assert!(printed.contains("Signature /signatures/0: valid over form spec, key k1"), "{printed}");
+    let changed = text(&plumbline(&with_keys, &signed_card().replacen("2.1.0", "2.1.1", 1)).stdout);
+    assert!(changed.contains("a2a/signature-invalid"), "{changed}");
+    let without_keys = text(&plumbline(&arguments, &signed_card()).stdout);
+    assert!(without_keys.contains("need the public keys (--jwks FILE)"), "{without_keys}");
+    assert_eq!(status(&["check", "-", "--jwks", "no-such-file.json"], &signed_card()), 2);
+}
+
 #[test]
 fn lines_come_out_in_order_and_a_wrong_one_is_named() {
     let card = card().replace('\n', "");

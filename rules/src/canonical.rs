@@ -48,7 +48,7 @@ fn write(node: Node<'_>, out: &mut String) {
         }
         Type::Object => {
             let mut members: Vec<_> = node.members().collect();
-            members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            members.sort_by(|(a, _), (b, _)| order(a, b));
             out.push('{');
             for (n, (key, value)) in members.into_iter().enumerate() {
                 if n > 0 {
@@ -63,7 +63,13 @@ fn write(node: Node<'_>, out: &mut String) {
     }
 }
 
-fn string(text: &str, out: &mut String) {
+/// The order of two names: by UTF-16 code units.
+pub(crate) fn order(one: &str, other: &str) -> std::cmp::Ordering {
+    one.encode_utf16().cmp(other.encode_utf16())
+}
+
+/// Writes a text in quotes.
+pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {
         match character {
@@ -82,7 +88,7 @@ fn string(text: &str, out: &mut String) {
 }
 
 /// A number as ECMAScript's `Number::toString` writes it. One that no finite double holds stays as it was written.
-fn number(raw: &str) -> String {
+pub(crate) fn number(raw: &str) -> String {
     let Some(value) = raw.parse::<f64>().ok().filter(|v| v.is_finite()) else { return raw.to_owned() };
     if value == 0.0 {
         return "0".to_owned();

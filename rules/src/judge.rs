@@ -3,11 +3,13 @@
 //! Order is bytes, detection, names and types, then everything else; a rule that `stops` puts what it spoke about out of
 //! sight of those after it. A rule that met something out of sight and found nothing is *not evaluated*, never passed.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::a2a::Signatures;
 use crate::catalogue;
 use crate::document::{Document, Node, Trouble, escape};
 use crate::kind::{Kind, Known, Profile};
@@ -119,6 +121,9 @@ pub struct Given {
     pub list_changed_seen: bool,
     /// What presents a document as a server card: `media-type` or `catalog`.
     pub claimed: Option<String>,
+    /// The key set that the operator trusts for this card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jwks: Option<serde_json::Value>,
     /// Decoded bytes allowed, in place of the kind's own limit.
     pub limit_bytes: Option<usize>,
     /// Settings for this document alone, by dotted name.
@@ -149,9 +154,16 @@ pub struct Context<'c> {
     pub session: Option<&'c Session>,
     /// Which of its exchanges brought the document.
     pub answer: Option<usize>,
+    /// The signatures of a card, checked when a rule first asks.
+    pub(crate) signatures: &'c OnceCell<Signatures>,
 }
 
 impl<'c> Context<'c> {
+    /// The signatures of the card that is judged.
+    pub(crate) fn signatures(&self) -> &'c Signatures {
+        self.signatures.get_or_init(|| Signatures::check(self))
+    }
+
     /// The answer that brought the document, with its place in the conversation.
     pub fn answer(&self) -> Option<(usize, &'c Response)> {
         let number = self.answer?;
@@ -361,7 +373,9 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let is_stranger = kind == Kind::McpServerCard && root.is_some() && profile == Profile::NONE;
     let kind = if is_stranger { Kind::Unknown } else { kind };
     let kind_stated = subject.kind.is_some() && !is_stranger;
-    let context = Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer };
+    let signatures = &OnceCell::new();
+    let context =
+        Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer, signatures };
     let mut results = run_all(plan(kind, profile).iter(), root, &context);
     let part = root.filter(|_| !is_stopped(&results)).and_then(|root| catalogue::part(kind, root));
     if let Some((part_kind, part)) = part {
@@ -378,7 +392,8 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let (profile, known) = if is_other { ("", Known::Undetermined) } else { (profile.name, known) };
     let detected = Detected { kind, profile, known };
     let results = results.into_iter().map(|judged| judged.finish(document)).collect();
-    Report::new(detected, results, document.is_some())
+    let signatures = signatures.get().map(Signatures::reported).unwrap_or_default();
+    Report { detected, results, has_document: document.is_some(), signatures }
 }
 
 /// Runs rules in their order over a document, or over a part of one that is a document of its own.

@@ -7,7 +7,7 @@
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`session`] is what was said on the wire, [`session_judge`] judges it, [`reach`] says how far an observation came;
-//! - [`canonical`] is the canonical form that hashes and signatures use.
+//! - [`canonical`] is the canonical form that hashes and signatures use, [`jose`] checks signatures with keys handed in.
 
 mod a2a;
 pub mod canonical;
@@ -16,6 +16,7 @@ mod common;
 pub mod document;
 #[cfg(test)]
 mod examples;
+pub mod jose;
 pub mod json_schema;
 pub mod judge;
 pub mod kind;

@@ -11,9 +11,11 @@ use serde_json::value::RawValue;
 use crate::document::Document;
 use crate::judge::{Given, Settings, Subject, judge};
 use crate::kind::Kind;
-use crate::report::{Detected, Headline, Occurrence, Report, Specification};
+use crate::report::{
+    CheckedSignature, Detected, Headline, Occurrence, Report, SignatureVerdict, Specification, signature_verdict,
+};
 use crate::rule::{Impact, Rule, Severity};
-use crate::session::{Session, Surface};
+use crate::session::{Exchange, Session, Surface};
 use crate::session_judge::{judge_session, origin};
 
 #[derive(Deserialize)]
@@ -35,6 +37,14 @@ struct RawBody {
     raw_nest: Option<(String, usize, String, String)>,
     #[serde(rename = "as")]
     kind: Option<Kind>,
+}
+
+/// A card, and what was asked for because of it.
+#[derive(Deserialize)]
+struct ObservedCard<'l> {
+    #[serde(borrow)]
+    card: &'l RawValue,
+    exchanges: Vec<Exchange>,
 }
 
 /// Bodies that a line describes by repetition are built up to this size and no further.
@@ -62,6 +72,14 @@ pub fn judge_line(line: &str, settings: &Settings) -> Result<Report, String> {
             let session: Session = serde_json::from_str(line.document.get()).map_err(|error| error.to_string())?;
             let surface = given.surface.as_deref().map_or(Ok(Surface::Any), str::parse)?;
             Ok(judge_session(&session, surface, version, given, settings))
+        }
+        "a2a-jwks" | "a2a-live" => {
+            let observed: ObservedCard<'_> =
+                serde_json::from_str(line.document.get()).map_err(|error| error.to_string())?;
+            let session = Session { exchanges: observed.exchanges };
+            let subject = Subject { session: Some(&session), ..subject(Some(Kind::AgentCard)) };
+            let report = judge(&Document::from_text(observed.card.get()), &subject, settings);
+            Ok(report.below("/card"))
         }
         kind => {
             let kind: Kind = kind.parse()?;
@@ -123,6 +141,18 @@ pub struct ReportJson<'r> {
     pub states: Vec<PlaceJson<'r>>,
     /// Rules that could not look.
     pub not_evaluated: Vec<UnsaidJson>,
+    /// The signatures of a card, where keys were at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<SignaturesJson<'r>>,
+}
+
+/// The signatures of a card.
+#[derive(Serialize)]
+pub struct SignaturesJson<'r> {
+    /// What they are worth together.
+    pub verdict: SignatureVerdict,
+    /// Each of them.
+    pub per_signature: &'r [CheckedSignature],
 }
 
 /// One occurrence of a finding.
@@ -180,6 +210,8 @@ impl<'r> From<&'r Report> for ReportJson<'r> {
             facts: places(report.facts()),
             states: places(report.states()),
             not_evaluated: report.not_evaluated().map(|(rule, reason)| UnsaidJson { rule: rule.id, reason }).collect(),
+            signatures: signature_verdict(&report.signatures)
+                .map(|verdict| SignaturesJson { verdict, per_signature: &report.signatures }),
         }
     }
 }

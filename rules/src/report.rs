@@ -16,6 +16,8 @@ crate::words! {
         NoDocument = "no-document",
         /// Needs the conversation in which the document was obtained.
         NoSession = "no-session",
+        /// Nobody handed in the public keys.
+        NoKeys = "no-keys",
         /// The stored body was cut.
         Cut = "cut",
         /// Switched off by the operator.
@@ -50,6 +52,103 @@ crate::words! {
         Warnings = "warnings",
         /// At least one error.
         Deviates = "deviates",
+    }
+}
+
+crate::words! {
+    /// What of a card a signature is over. A2A 1.0 §8.4.1 knows only the first.
+    pub enum PayloadForm {
+        /// The canonical form of A2A 1.0 §8.4.1.
+        Spec = "spec",
+        /// As the SDKs have it: everything empty dropped, required or not.
+        Sdk = "sdk",
+        /// The JSON as served, in canonical form, only without the signatures.
+        Raw = "raw",
+        /// As `sdk`, but with escapes for everything beyond ASCII.
+        PyEscaped = "py-escaped",
+        /// As the Python SDK has it for cards of A2A 0.3, which has no canonical form.
+        Sdk03 = "0.3-sdk",
+    }
+}
+
+crate::words! {
+    /// What came of checking one signature.
+    pub enum SignatureResult {
+        /// It is over the card, in the form named beside.
+        Valid = "valid",
+        /// The key is the right one, and the signature is not over this card; or its header forbids to accept it.
+        Invalid = "invalid",
+        /// It cannot be read.
+        Malformed = "malformed",
+        /// Nothing was signed.
+        AlgNone = "alg-none",
+        /// Its algorithm needs a shared secret.
+        AlgNotAllowed = "alg-not-allowed",
+        /// Its algorithm is none that is checked here.
+        AlgUnsupported = "alg-unsupported",
+        /// There was no key set to look into.
+        NoKeySet = "no-key-set",
+        /// No key set has the key.
+        KeyNotFound = "key-not-found",
+        /// The key of that name is for something else.
+        KeyMismatch = "key-mismatch",
+        /// The key is too short to prove anything.
+        WeakKey = "weak-key",
+        /// The card has no canonical form.
+        NoCanonicalForm = "no-canonical-form",
+        /// The card has more signatures and keys than are tried.
+        NotChecked = "not-checked",
+    }
+}
+
+crate::words! {
+    /// What the signatures of a card are worth together: one good one is enough.
+    pub enum SignatureVerdict {
+        /// One is valid over the form that the specification prints.
+        Valid = "valid",
+        /// One is valid, though over another form.
+        ValidNoncanonical = "valid-noncanonical",
+        /// None is valid, and at least one is wrong.
+        Invalid = "invalid",
+        /// None could be checked.
+        Unverifiable = "unverifiable",
+    }
+}
+
+/// One signature of a card, and what came of checking it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CheckedSignature {
+    /// Where it stands.
+    pub pointer: String,
+    /// What came of it.
+    pub result: SignatureResult,
+    /// The form it is valid over.
+    pub canonical_form: Option<PayloadForm>,
+    /// The algorithm its protected header names.
+    pub alg: Option<String>,
+    /// The key its protected header names.
+    pub kid: Option<String>,
+    /// The host that the key came from; `None` for keys that somebody handed in.
+    pub key_from: Option<String>,
+}
+
+/// What the signatures of a card are worth together; `None` for a card without any.
+pub fn signature_verdict(checked: &[CheckedSignature]) -> Option<SignatureVerdict> {
+    let is_valid = |form: fn(PayloadForm) -> bool| checked.iter().any(|one| one.canonical_form.is_some_and(form));
+    let is_wrong = |one: &CheckedSignature| {
+        use SignatureResult::{AlgNone, AlgNotAllowed, Invalid, Malformed};
+        matches!(one.result, Invalid | Malformed | AlgNone | AlgNotAllowed)
+    };
+    if checked.is_empty() {
+        None
+    } else if is_valid(|form| form == PayloadForm::Spec) {
+        Some(SignatureVerdict::Valid)
+    } else if is_valid(|_| true) {
+        Some(SignatureVerdict::ValidNoncanonical)
+    } else if checked.iter().any(is_wrong) {
+        Some(SignatureVerdict::Invalid)
+    } else {
+        Some(SignatureVerdict::Unverifiable)
     }
 }
 
@@ -124,11 +223,24 @@ pub struct Report {
     /// Whether there was a document. A refusal that breaks no rule about refusals says nothing about the document behind
     /// it: such a report is never *sound*.
     pub has_document: bool,
+    /// The signatures of a card, in their order, where they were checked.
+    pub signatures: Vec<CheckedSignature>,
 }
 
 impl Report {
-    pub(crate) fn new(detected: Detected, results: Vec<RuleResult>, has_document: bool) -> Report {
-        Report { detected, results, has_document }
+    /// The same report with pointers that lead into a larger document, in which this one stands at `place`. Only what
+    /// stands in the document has a line; other pointers stay.
+    pub(crate) fn below(mut self, place: &str) -> Report {
+        for result in &mut self.results {
+            let Outcome::Fires(occurrences) = &mut result.outcome else { continue };
+            for occurrence in occurrences.iter_mut().filter(|occurrence| occurrence.line.is_some()) {
+                occurrence.pointer.insert_str(0, place);
+            }
+        }
+        for signature in &mut self.signatures {
+            signature.pointer.insert_str(0, place);
+        }
+        self
     }
 
     /// Rules that fire, with their occurrences.

@@ -54,6 +54,8 @@ pub enum Step {
     Robots,
     /// One page of a registry's list.
     RegistryPage,
+    /// The key set that a card's signature names.
+    Jku,
     /// Any other single document, asked for by its address.
     Document,
 }

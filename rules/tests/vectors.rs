@@ -37,7 +37,7 @@ impl Vector {
 }
 
 /// Kinds whose documents are conversations or stored pairs: judged once their rules are delivered.
-const LATER: &[&str] = &["history", "a2a-live", "a2a-jwks", "registry-drift"];
+const LATER: &[&str] = &["history", "a2a-live", "registry-drift"];
 
 fn vectors(family: &str) -> Option<Vec<Vector>> {
     let shared = std::env::var_os("PLUMBLINE_SHARED")
@@ -58,7 +58,23 @@ const BESIDE: &[(&str, &str, &str)] = &[
     ("oauth/as-endpoint-not-https", "loopback", "common/url-not-public"),
     ("mcp/card-remote-not-https", "loopback", "common/url-not-public"),
     ("mcp/icon-scheme", "javascript", "common/unsafe-url-scheme"),
+    // Their signature says of itself that it is not a real one, and the key beside it is.
+    ("a2a/jwks-unreachable", "200", "a2a/signature-invalid"),
+    ("a2a/jwks-key-missing", "present", "a2a/signature-invalid"),
+    ("a2a/jwks-kid-duplicate", "twice", "a2a/signature-invalid"),
+    ("a2a/jwks-kid-duplicate", "same kid, other kty", "a2a/signature-invalid"),
+    ("a2a/jwks-private-key", "member d", "a2a/signature-invalid"),
+    ("a2a/jwks-private-key", "public only", "a2a/signature-invalid"),
+    ("a2a/jwks-key-mismatch", "no use, no alg", "a2a/signature-invalid"),
+    ("a2a/jwks-weak-key", "2048 bits", "a2a/signature-invalid"),
+    // As their notes say.
+    ("a2a/jwks-invalid", "empty set is well formed (jwks-key-missing)", "a2a/jwks-key-missing"),
+    ("a2a/signature-invalid", SDK_FORM, "a2a/signature-noncanonical"),
+    ("a2a/signature-invalid", SDK_FORM, "a2a/empty-required-string"),
+    ("a2a/signature-uncovered-members", "hybrid members not signed", "a2a/hybrid-mismatch"),
 ];
+
+const SDK_FORM: &str = "verifies over the sdk form only: signature-noncanonical";
 
 fn said(report: &Report) -> Vec<(&'static str, String)> {
     report.fired().flat_map(|(rule, found)| found.iter().map(|o| (rule.id, o.pointer.clone()))).collect()

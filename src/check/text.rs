@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use plumbline_rules::document::Document;
 use plumbline_rules::kind::Known;
-use plumbline_rules::report::{Headline, NotEvaluated, Occurrence, Report};
+use plumbline_rules::report::{CheckedSignature, Headline, NotEvaluated, Occurrence, Report};
 use plumbline_rules::rule::{Impact, Rule, Severity};
 
 /// Columns of an excerpt, so that a card written in one line stays readable.
@@ -58,10 +58,20 @@ pub fn write(out: &mut impl Write, name: &str, document: &Document, report: &Rep
     if !facts.is_empty() {
         writeln!(out, "\n{}", ink.paint("2", &format!("Facts: {}", facts.join(", "))))?;
     }
+    for signature in &report.signatures {
+        writeln!(out, "{}", signed(signature))?;
+    }
     if let Some(line) = not_evaluated(report) {
         writeln!(out, "{}", ink.paint("2", &line))?;
     }
     writeln!(out)
+}
+
+fn signed(signature: &CheckedSignature) -> String {
+    let form = signature.canonical_form.map_or_else(String::new, |form| format!(" over form {form}"));
+    let key = signature.kid.as_ref().map_or_else(String::new, |kid| format!(", key {}", shown(kid)));
+    let from = signature.key_from.as_ref().map_or_else(String::new, |host| format!(" from {}", shown(host)));
+    format!("Signature {}: {}{form}{key}{from}", signature.pointer, signature.result)
 }
 
 fn judged_as(report: &Report) -> String {
@@ -152,6 +162,7 @@ fn why(reason: NotEvaluated) -> &'static str {
         NotEvaluated::NoOrigin => "need to know where the document came from (--from URL)",
         NotEvaluated::NoDocument => "had no document to look at",
         NotEvaluated::NoSession => "need the live endpoint",
+        NotEvaluated::NoKeys => "need the public keys (--jwks FILE)",
         NotEvaluated::Cut => "need the whole body",
         NotEvaluated::Off => "switched off",
     }

@@ -333,6 +333,7 @@ pub fn not_evaluated(reason: &str) -> String {
         "no-origin" => "need to know where the document came from.",
         "no-session" => "need the conversation in which the document was obtained.",
         "no-document" => "need the document, and there was none.",
+        "no-keys" => "need the public keys of the signer.",
         "cut" => "could not look, because only the beginning of the body was kept.",
         "off" => "are switched off in the settings.",
         other => return format!("could not look: {}.", text::visible(other, 60)),

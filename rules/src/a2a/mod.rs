@@ -6,8 +6,10 @@
 mod capabilities;
 mod detect;
 mod interfaces;
+mod keys;
 mod links;
 mod names;
+mod payload;
 mod required;
 mod requirements;
 mod schemes;
@@ -15,9 +17,11 @@ mod signatures;
 mod skills;
 mod table;
 mod types;
+mod verify;
 mod versions;
 
 pub(crate) use detect::{looks_like_a_card, profile};
+pub(crate) use verify::Signatures;
 
 use crate::rule::Rule;
 
@@ -36,4 +40,5 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     requirements::RULES,
     signatures::SHAPES,
     signatures::RULES,
+    keys::RULES,
 ];

@@ -1,14 +1,12 @@
-//! Signatures, as far as the card alone tells: the entries and their protected headers. Nothing is verified here.
+//! Signatures, as far as the card alone tells: the entries and their protected headers. `keys` verifies them.
 
 use std::collections::HashSet;
-
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::interfaces::endpoints;
 use super::required::is_blank;
 use super::table::SINCE_0_3;
-use crate::document::{Document, Node, Type};
+use crate::document::{Node, Type};
+use crate::jose::{Algorithm, protected_header};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Class, Impact, Rule, Severity, Stops, fires, silent};
@@ -32,27 +30,19 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 /// The entries that are objects.
-fn entries(card: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+pub(super) fn entries(card: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     card.get("signatures").into_iter().flat_map(Node::items).filter(|entry| entry.kind() == Type::Object)
 }
 
-fn has_odd_header(entry: Node<'_>) -> bool {
+pub(super) fn has_odd_header(entry: Node<'_>) -> bool {
     entry.given("header").is_some_and(|header| header.kind() != Type::Object)
-}
-
-/// The JSON text of a protected header; `None` when it is not unpadded base64url of one.
-fn decoded(protected: &str) -> Option<Document> {
-    let bytes = URL_SAFE_NO_PAD.decode(protected).ok()?;
-    let header = Document::read(&bytes);
-    let is_object = header.root().is_some_and(|root| root.kind() == Type::Object);
-    (is_object && header.duplicate_members().next().is_none() && !header.has_byte_order_mark()).then_some(header)
 }
 
 /// Looks at every readable protected header, with its place in the card.
 fn each_header<'d>(card: Node<'d>, mut f: impl FnMut(Node<'d>, Node<'_>)) {
     for entry in entries(card).filter(|entry| !has_odd_header(*entry)) {
         let Some(protected) = entry.get("protected") else { continue };
-        if let Some(header) = protected.text().and_then(decoded)
+        if let Some(header) = protected.text().and_then(protected_header)
             && let Some(root) = header.root()
         {
             f(protected, root);
@@ -60,7 +50,7 @@ fn each_header<'d>(card: Node<'d>, mut f: impl FnMut(Node<'d>, Node<'_>)) {
     }
 }
 
-fn algorithm<'h>(header: Node<'h>) -> Option<&'h str> {
+pub(super) fn algorithm<'h>(header: Node<'h>) -> Option<&'h str> {
     header.get("alg").and_then(Node::text).filter(|text| !is_blank(text))
 }
 
@@ -137,7 +127,7 @@ fn signature_protected_unreadable(card: Node<'_>, _: &Context<'_>, out: &mut Occ
     for entry in entries(card).filter(|entry| !has_odd_header(*entry)) {
         if let Some(protected) = entry.get("protected")
             && let Some(text) = protected.text()
-            && decoded(text).is_none()
+            && protected_header(text).is_none()
         {
             out.add(protected, format!("{} is not base64url of a JSON object", quote(text)));
         }
@@ -280,7 +270,7 @@ fn signature_alg_none(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     });
 }
 
-fn is_none(algorithm: &str) -> bool {
+pub(super) fn is_none(algorithm: &str) -> bool {
     algorithm.eq_ignore_ascii_case("none")
 }
 
@@ -345,16 +335,12 @@ crate::rule! {
     }
 }
 
-/// The algorithms that are checked.
-const ALGORITHMS: &[&str] =
-    &["ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA", "Ed25519"];
-
 fn signature_alg_unsupported(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     each_header(card, |protected, header| {
         if let Some(name) = algorithm(header)
             && !is_none(name)
             && !name.starts_with("HS")
-            && !ALGORITHMS.contains(&name)
+            && name.parse::<Algorithm>().is_err()
         {
             out.add(protected, format!("`alg` {} is not checked", quote(name)));
         }
@@ -538,7 +524,10 @@ crate::rule! {
     }
 }
 
-fn signature_jku_missing(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
+fn signature_jku_missing(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    if context.given.jwks.is_some() {
+        return;
+    }
     each_header(card, |protected, header| {
         if header.given("jku").is_none() {
             out.add(protected, "the header has no `jku`");
