@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_crawler::progress::Progress;
-use plumbline_crawler::round::RoundEnd;
-use plumbline_crawler::walk::WalkEnd;
+use plumbline_crawler::round::{Going, RoundEnd};
+use plumbline_crawler::walk::{WalkEnd, Wish};
 use plumbline_crawler::{Crawler, pass};
 use plumbline_store::Store;
 use serde::Serialize;
@@ -28,6 +28,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 #[command(after_help = "Examples:
   plumbline crawl                          what is due, registries by what moved in them
   plumbline crawl --full                   every registry walked completely
+  plumbline crawl --accept-loss official   after a registry really dropped a fifth of its entries
   plumbline crawl --sample                 the sample ecosystem, without a network
   plumbline crawl --format json > run.json the summary for programs
 
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// Walk every registry completely, not only what moved since the last pass.
     #[arg(long)]
     full: bool,
+    /// Walk this registry completely and believe what is missing from it: after a walk was held back because so much was.
+    #[arg(long, value_name = "REGISTRY")]
+    accept_loss: Option<String>,
     /// Crawl the sample ecosystem that runs inside this process.
     #[arg(long)]
     sample: bool,
@@ -100,10 +104,11 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let crawler = wiring::crawler(&settings, store.clone()).await?;
         let interrupted = serve::on_signal(stop.clone());
         let started = Instant::now();
-        let (walks, round) = crawl_all(&crawler, arguments.full, &stop, is_terminal).await?;
+        let (walks, round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
         let summary = summary(&store, started.elapsed(), walks, round).await?;
         print(&summary, arguments.format)?;
         interrupted.abort();
+        store.leave(&crawler.holder).await?;
         store.close().await;
         let is_whole = summary.registries.iter().all(|registry| registry.complete);
         Ok(ExitCode::from(u8::from(!is_whole)))
@@ -113,22 +118,26 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
 /// Walks every registry while looking at what is due, until both are done.
 async fn crawl_all(
     crawler: &Arc<Crawler>,
-    full: bool,
+    arguments: &Arguments,
     stop: &CancellationToken,
     is_terminal: bool,
 ) -> Result<(Vec<WalkEnd>, RoundEnd)> {
+    if crawler.is_paused().await? {
+        bail!("everything is paused; go on with `plumbline resume`");
+    }
     let walking = Arc::new(AtomicUsize::new(crawler.registries.len()));
     let mut walks = JoinSet::new();
-    for n in 0..crawler.registries.len() {
+    for (n, wish) in wishes(crawler, arguments)?.into_iter().enumerate() {
         let (crawler, stop, walking) = (crawler.clone(), stop.clone(), walking.clone());
         walks.spawn(async move {
-            let end = pass::registry(&crawler, &crawler.registries[n], full, &stop).await;
+            let end = pass::registry(&crawler, &crawler.registries[n], wish, &stop).await;
             walking.fetch_sub(1, Ordering::Release);
             (n, end)
         });
     }
     let shown = tokio::spawn(show_progress(crawler.clone(), is_terminal));
-    let round = pass::round(crawler, stop, || walking.load(Ordering::Acquire) == 0).await;
+    let going = |_| if walking.load(Ordering::Acquire) == 0 { Going::UntilDry } else { Going::On };
+    let round = pass::round(crawler, stop, going).await;
     let mut ends = Vec::new();
     while let Some(walked) = walks.join_next().await {
         let (n, end) = walked?;
@@ -137,6 +146,16 @@ async fn crawl_all(
     shown.abort();
     ends.sort_by_key(|(n, _)| *n);
     Ok((ends.into_iter().map(|(_, end)| end).collect(), round?.unwrap_or_default()))
+}
+
+/// How each registry is to be walked.
+fn wishes(crawler: &Crawler, arguments: &Arguments) -> Result<Vec<Wish>> {
+    let accepts = |name: &str| arguments.accept_loss.as_deref() == Some(name);
+    let names: Vec<&str> = crawler.registries.iter().map(|registry| registry.settings.name.as_str()).collect();
+    if let Some(name) = arguments.accept_loss.as_deref().filter(|name| !names.contains(name)) {
+        bail!("--accept-loss {name}: there is no registry of that name; there are: {}", names.join(", "));
+    }
+    Ok(names.iter().map(|name| Wish { full: arguments.full, accept_loss: accepts(name) }).collect())
 }
 
 async fn show_progress(crawler: Arc<Crawler>, is_terminal: bool) {

@@ -60,6 +60,8 @@ impl Sample {
             base: format!("http://{}", self.registry),
             pace_ms: 0,
             key_env: None,
+            interval_s: None,
+            full_interval_s: None,
             key_file: None,
             tags: vec!["sample".to_owned()],
         };

@@ -6,12 +6,14 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use plumbline_alerts::Weight;
 use plumbline_crawler::progress::Progress;
-use plumbline_crawler::{Crawler, pass};
+use plumbline_crawler::round::{Going, RoundEnd};
+use plumbline_crawler::walk::Wish;
+use plumbline_crawler::{CrawlError, Crawler, pass, schedule};
 use plumbline_store::Store;
 use plumbline_web::{CrawlStatus, RunningPass, SiteSettings, Unreached, WebState};
 use tokio::net::TcpListener;
@@ -76,6 +78,7 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     let tasks = TaskTracker::new();
     tasks.spawn(follow(crawler.clone(), status, stop.clone()));
     tasks.spawn(tell(store.clone(), stop.clone()));
+    tasks.spawn(hold(crawler.clone(), wiring::longest_wait_s(&settings), stop.clone()));
     let scheduler = schedule(&crawler, &tasks, &stop).await?;
     let state = WebState {
         store: store.clone(),
@@ -91,6 +94,7 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     stop.cancelled().await;
     tracing::info!("stopping: what is in flight may finish for {} s", settings.crawl.drain_s);
     wind_down(scheduler, tasks, web, Duration::from_secs(settings.crawl.drain_s)).await;
+    store.leave(&crawler.holder).await?;
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -160,6 +164,25 @@ async fn signal() {
     }
 }
 
+/// How long one round of the service lasts at most, and how long it waits when it has nothing to do: a row of its history
+/// for each moment that something is due would be too many to read.
+const ROUND_LASTS: Duration = Duration::from_secs(15 * 60);
+const ROUND_WAITS: Duration = Duration::from_secs(30);
+
+/// A round as long as there is work, up to its time.
+async fn round_of_a_while(crawler: &Arc<Crawler>, stop: &CancellationToken) -> Result<Option<RoundEnd>, CrawlError> {
+    if pass::is_nothing_to_do(crawler).await? {
+        return Ok(None);
+    }
+    let began = Instant::now();
+    let going = move |idle| match () {
+        () if began.elapsed() > ROUND_LASTS => Going::Closing,
+        () if idle > ROUND_WAITS => Going::UntilDry,
+        () => Going::On,
+    };
+    pass::round(crawler, stop, going).await
+}
+
 /// Plans the passes. A pass that is still at work when its turn comes again is not begun twice.
 async fn schedule(crawler: &Arc<Crawler>, tasks: &TaskTracker, stop: &CancellationToken) -> Result<JobScheduler> {
     let scheduler = JobScheduler::new().await?;
@@ -194,7 +217,7 @@ impl Turn {
         let Ok(busy) = self.busy.clone().try_lock_owned() else { return };
         let Turn { crawler, stop, .. } = self;
         self.tasks.spawn(async move {
-            match pass::round(&crawler, &stop, || true).await {
+            match round_of_a_while(&crawler, &stop).await {
                 Ok(Some(end)) => tracing::info!(
                     "looked at {}: {} findings opened, {} resolved, {} regressed",
                     end.looked_at,
@@ -215,14 +238,20 @@ impl Turn {
         self.tasks.spawn(async move {
             let registry = &crawler.registries[n];
             let is_due = match crawler.store.source(registry.id).await {
-                Ok(source) => source.next_pass_s.is_none_or(|next| next <= crawler.now_s()),
+                Ok(source) => {
+                    let usual_s = crawler.settings.registry_interval_s;
+                    let interval_s = registry.settings.interval_s.unwrap_or(usual_s);
+                    schedule::is_due(source.next_pass_s, crawler.now_s(), interval_s)
+                }
                 Err(error) => {
                     tracing::error!("registry {}: {error}", registry.settings.name);
                     false
                 }
             };
-            if is_due && !stop.is_cancelled() {
-                report_walk(&registry.settings.name, pass::registry(&crawler, registry, false, &stop).await);
+            let is_paused = crawler.is_paused().await.unwrap_or(false);
+            if is_due && !is_paused && !stop.is_cancelled() {
+                let walked = pass::registry(&crawler, registry, Wish::default(), &stop).await;
+                report_walk(&registry.settings.name, walked);
             }
             drop(busy);
         });
@@ -261,6 +290,39 @@ async fn tell(store: Store, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(NEWS_EVERY) => {}
+        }
+    }
+}
+
+/// How often the hold on the database is renewed and the clock is looked at.
+const HOLD_EVERY: Duration = Duration::from_secs(15);
+
+/// A step of the clock that is none of its small corrections, in seconds.
+const CLOCK_STEP_S: i64 = 60;
+
+/// Keeps the database for this process, and notices when the clock is set.
+async fn hold(crawler: Arc<Crawler>, longest_wait_s: i64, stop: CancellationToken) {
+    let began = (Instant::now(), crawler.now_s());
+    let mut offset_s = 0;
+    while !stop.is_cancelled() {
+        let now_s = crawler.now_s();
+        if let Err(error) = wiring::occupy(&crawler.store, &crawler.holder, now_s).await {
+            tracing::error!("the database is not held: {error:#}");
+        }
+        let elapsed_s = i64::try_from(began.0.elapsed().as_secs()).unwrap_or(0);
+        let step_s = now_s - began.1 - elapsed_s - offset_s;
+        if step_s.abs() > CLOCK_STEP_S {
+            offset_s += step_s;
+            tracing::warn!("the clock was set by {step_s} s");
+            match crawler.store.rein_in(now_s, longest_wait_s, wiring::SPREAD_S).await {
+                Ok(0) => {}
+                Ok(plans) => tracing::warn!("{plans} plans lay in a future that the old clock made up; brought back"),
+                Err(error) => tracing::error!("plans could not be brought back: {error}"),
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(HOLD_EVERY) => {}
         }
     }
 }

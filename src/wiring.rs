@@ -3,15 +3,15 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use anyhow::{Context, Result};
-use plumbline_crawler::Crawler;
 use plumbline_crawler::net::Client;
 use plumbline_crawler::progress::Reporter;
 use plumbline_crawler::settings::Registry;
 use plumbline_crawler::targets::{self, Named};
 use plumbline_crawler::walk::RegistrySource;
+use plumbline_crawler::witness::Witness;
+use plumbline_crawler::{Budget, Clock, Crawler, opt_out};
 use plumbline_rules::catalogue;
 use plumbline_store::Store;
 use plumbline_store::rulesets::RuleFacts;
@@ -61,8 +61,11 @@ fn shown(database: &str) -> String {
 
 /// Builds the crawler over an open database: the rules in use and the targets of the settings are in it afterwards.
 pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> {
-    let now_s = chrono::Utc::now().timestamp();
+    let clock = Clock::default();
+    let now_s = clock.now_s();
     let holder = holder();
+    occupy(&store, &holder, now_s).await?;
+    mind_the_clock(&store, settings, now_s).await?;
     let interrupted = store.recover(now_s, |other| is_alive(other, &holder)).await?;
     if interrupted > 0 {
         tracing::info!("{interrupted} crawls were cut short by the end of their process; they go on where they stood");
@@ -74,15 +77,23 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
         tracing::info!("the rules have changed: {again} surfaces are judged again");
     }
     let watched = settings.targets();
-    let named = targets::named(&watched, &|name| std::env::var(name).ok())?;
+    let opt_outs = opt_out::read(&settings.crawl)?;
+    let mut named = targets::named(&watched, &|name| std::env::var(name).ok())?;
+    named.leave_alone(&opt_outs);
     for problem in &named.problems {
         tracing::warn!("{problem}");
     }
     set_sources(&store, &named, now_s).await?;
     let registries = set_registries(&store, &watched.registries, now_s).await?;
     retire_others(&store, &named, &registries, now_s).await?;
+    let left_alone = store.honour(&opt_outs, now_s).await?;
+    if left_alone > 0 {
+        tracing::info!("{left_alone} targets asked to be left alone and are no longer watched");
+    }
+    let client = Client::new(settings.net.clone())?;
+    client.set_opt_outs(opt_outs.clone());
     Ok(Arc::new(Crawler {
-        client: Client::new(settings.net.clone())?,
+        client,
         store,
         settings: settings.crawl.clone(),
         judging: settings.judging(),
@@ -91,8 +102,52 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
         headers: named.headers,
         reporter: Reporter::default(),
         holder,
-        last_answer_s: AtomicI64::new(0),
+        witness: Witness::default(),
+        opt_outs,
+        clock,
+        budget: Budget::new(settings.crawl.looks_per_hour),
     }))
+}
+
+/// How long this process has the database for itself, in seconds; renewed at a third of it.
+pub const OCCUPIED_S: i64 = 90;
+
+/// A clock that is behind what the database has seen by more than this was set back, in seconds.
+const SET_BACK_S: i64 = 60;
+
+/// Makes this process the one that works on the database, or renews that.
+pub async fn occupy(store: &Store, holder: &str, now_s: i64) -> Result<()> {
+    Ok(store.occupy(holder, now_s, now_s + OCCUPIED_S, |other| is_alive(other, holder)).await?)
+}
+
+/// After a clock that ran ahead the schedule lies in the future; it is brought back.
+pub async fn mind_the_clock(store: &Store, settings: &Settings, now_s: i64) -> Result<()> {
+    let Some(newest) = store.newest_moment().await?.filter(|newest| newest - now_s > SET_BACK_S) else {
+        return Ok(());
+    };
+    let behind = newest - now_s;
+    let brought_back = store.rein_in(now_s, longest_wait_s(settings), SPREAD_S).await?;
+    tracing::warn!(
+        "the clock is {behind} s behind what this database has seen: {brought_back} plans were brought back; \
+         what is seen from now on is kept in its order"
+    );
+    Ok(())
+}
+
+/// Over how long what is brought back is spread, in seconds.
+pub const SPREAD_S: i64 = 900;
+
+/// The longest that anything waits by the settings, in seconds.
+pub fn longest_wait_s(settings: &Settings) -> i64 {
+    let crawl = &settings.crawl;
+    let longest = [
+        crawl.backoff_ceiling_s,
+        crawl.card_interval_s,
+        crawl.url_interval_s,
+        crawl.registry_interval_s,
+        crawl.registry_full_interval_s,
+    ];
+    longest.into_iter().max().and_then(|s| i64::try_from(s).ok()).unwrap_or(i64::MAX / 8)
 }
 
 async fn set_sources(store: &Store, named: &Named, now_s: i64) -> Result<()> {
@@ -124,6 +179,7 @@ async fn retire_others(store: &Store, named: &Named, registries: &[RegistrySourc
             || named.sources.iter().any(|(kind, name, _)| source.kind == *kind && source.name == *name);
         if is_registry && !is_named {
             tracing::info!("registry {} is no longer in the settings; its targets are retired", source.name);
+            store.set_targets(source.id, &[], now_s).await?;
             store.retire_source(source.id, now_s).await?;
         }
     }

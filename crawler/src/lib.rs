@@ -4,12 +4,14 @@
 //! - [`sources`]: what a registry or a list of domains says exists; [`walk`]: reading a registry page by page;
 //! - [`pass`]: one crawl row from start to end; [`round`]: taking what is due, probing, judging, recording; [`schedule`]: when a surface is due next;
 //! - [`probe`]: asking one surface, and what came of it;
+//! - [`witness`]: whether a silence is theirs or ours; [`opt_out`]: whom to leave alone;
 //! - [`net`]: the only way out of the process;
 //! - [`progress`]: how far a pass has come, for whoever watches.
 //!
 //! It knows protocols and the network, never SQL and pages.
 
 pub mod net;
+pub mod opt_out;
 pub mod pass;
 pub mod probe;
 pub mod progress;
@@ -19,19 +21,24 @@ pub mod settings;
 pub mod sources;
 pub mod targets;
 pub mod walk;
+pub mod witness;
 pub mod words;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plumbline_rules::judge;
 use plumbline_store::Store;
 use plumbline_store::ids::RulesetId;
+use plumbline_store::steering::OptOuts;
 
 use crate::net::{Client, Header, NetError};
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
 use crate::walk::RegistrySource;
+use crate::witness::Witness;
 
 /// Everything a pass works with.
 pub struct Crawler {
@@ -53,14 +60,78 @@ pub struct Crawler {
     pub reporter: Reporter,
     /// The name of this process on leases and crawls.
     pub holder: String,
-    /// When anybody last answered, in Unix seconds: while somebody does, a silence is not ours.
-    pub last_answer_s: AtomicI64,
+    /// Whether a silence is theirs.
+    pub witness: Witness,
+    /// Whom to leave alone.
+    pub opt_outs: OptOuts,
+    /// The clock.
+    pub clock: Clock,
+    /// How many looks are left in this hour.
+    pub budget: Budget,
+}
+
+/// Looks by the hour, bounded by the settings.
+#[derive(Debug)]
+pub struct Budget {
+    per_hour: u64,
+    /// The hour, counted from 1970, and the looks in it.
+    spent: Mutex<(i64, u64)>,
+}
+
+impl Budget {
+    /// A budget of so many looks an hour; 0 is no bound.
+    #[must_use]
+    pub fn new(per_hour: u64) -> Self {
+        Budget { per_hour, spent: Mutex::default() }
+    }
+
+    /// Looks that are left in the hour of `now_s`.
+    pub fn left(&self, now_s: i64) -> u64 {
+        if self.per_hour == 0 {
+            return u64::MAX;
+        }
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.0 != now_s.div_euclid(3600) {
+            *spent = (now_s.div_euclid(3600), 0);
+        }
+        self.per_hour.saturating_sub(spent.1)
+    }
+
+    /// So many looks were begun.
+    pub fn spend(&self, looks: u64) {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner).1 += looks;
+    }
+}
+
+/// The clock of the crawler: that of the system, moved by as much as a test says.
+#[derive(Debug, Clone, Default)]
+pub struct Clock(Arc<AtomicI64>);
+
+impl Clock {
+    /// Unix seconds.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        chrono::Utc::now().timestamp() + self.0.load(Ordering::Relaxed)
+    }
+
+    /// Moves the clock by so many seconds, forward or back.
+    pub fn shift(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
 }
 
 impl Crawler {
     /// The clock, in Unix seconds.
     pub fn now_s(&self) -> i64 {
-        chrono::Utc::now().timestamp()
+        self.clock.now_s()
+    }
+
+    /// Whether somebody paused everything.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_paused(&self) -> Result<bool, CrawlError> {
+        Ok(self.store.paused_since().await?.is_some())
     }
 }
 

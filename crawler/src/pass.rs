@@ -1,6 +1,7 @@
 //! A pass: one crawl row from its start to its end, whatever happens between.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumbline_store::ids::CrawlId;
 use plumbline_store::sources::CrawlEnd;
@@ -8,8 +9,8 @@ use plumbline_store::words::{CrawlKind, CrawlState};
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::Unreached;
-use crate::round::{self, RoundEnd};
-use crate::walk::{self, RegistrySource, WalkEnd};
+use crate::round::{self, Going, RoundEnd};
+use crate::walk::{self, RegistrySource, WalkEnd, Wish};
 use crate::{CrawlError, Crawler};
 
 /// Walks one registry and plans its next pass.
@@ -19,19 +20,20 @@ use crate::{CrawlError, Crawler};
 pub async fn registry(
     crawler: &Crawler,
     registry: &RegistrySource,
-    wants_full: bool,
+    wish: Wish,
     stop: &CancellationToken,
 ) -> Result<WalkEnd, CrawlError> {
-    let kind = if wants_full { CrawlKind::FullWalk } else { CrawlKind::IncrementalWalk };
+    let kind = if wish.full || wish.accept_loss { CrawlKind::FullWalk } else { CrawlKind::IncrementalWalk };
     let crawl = start(crawler, kind, Some(registry)).await?;
-    let walked = walk::walk(crawler, registry, crawl, wants_full, stop).await;
+    let walked = walk::walk(crawler, registry, crawl, wish, stop).await;
     let note = match &walked {
         Ok(end) => end.problem.clone(),
         Err(error) => Some(error.to_string()),
     };
     finish(crawler, crawl, note).await?;
     let end = walked?;
-    let interval = i64::try_from(crawler.settings.registry_interval_s).unwrap_or(i64::MAX / 2);
+    let interval_s = registry.settings.interval_s.unwrap_or(crawler.settings.registry_interval_s);
+    let interval = i64::try_from(interval_s).unwrap_or(i64::MAX / 2);
     let next_s = crawler.now_s().saturating_add(interval);
     crawler.store.plan_pass(registry.id, next_s).await?;
     match &end.problem {
@@ -53,21 +55,34 @@ pub async fn registry(
 pub async fn round(
     crawler: &Arc<Crawler>,
     stop: &CancellationToken,
-    is_over: impl Fn() -> bool,
+    going: impl Fn(Duration) -> Going,
 ) -> Result<Option<RoundEnd>, CrawlError> {
-    if is_over() && crawler.store.count_due(crawler.now_s()).await? == 0 {
+    if going(Duration::ZERO) != Going::On && is_nothing_to_do(crawler).await? {
         return Ok(None);
     }
     let crawl = start(crawler, CrawlKind::Round, None).await?;
     crawler.reporter.note(|progress| (progress.planned, progress.looked_at, progress.answered) = (0, 0, 0));
-    let done = round::round(crawler, crawl, stop, is_over).await;
+    let done = round::round(crawler, crawl, stop, going).await;
     let note = match &done {
         Ok(end) if end.given_back > 0 => Some(format!("stopped; {} surfaces were given back", end.given_back)),
+        Ok(end) if end.faults > 0 => Some(format!(
+            "{} looks failed and nobody else answered either: our own network or resolver; no target was blamed",
+            end.faults
+        )),
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
     finish(crawler, crawl, note).await?;
     done.map(Some)
+}
+
+/// Nothing is due, or nothing may be looked at: everything is paused, the hour's budget is used up.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_nothing_to_do(crawler: &Crawler) -> Result<bool, CrawlError> {
+    let now_s = crawler.now_s();
+    Ok(crawler.budget.left(now_s) == 0 || crawler.is_paused().await? || !crawler.store.is_anything_due(now_s).await?)
 }
 
 async fn start(crawler: &Crawler, kind: CrawlKind, registry: Option<&RegistrySource>) -> Result<CrawlId, CrawlError> {

@@ -5,14 +5,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plumbline_rules::canonical::{Hash, content_hash, semantic_hash};
 use plumbline_rules::document::{Document, Node};
 use plumbline_rules::judge::{Given, Origin, Subject, judge, judge_without_document};
 use plumbline_rules::kind::Kind;
-use plumbline_rules::reach::Outcome;
+use plumbline_rules::reach::{Outcome, Skip};
 use plumbline_rules::report::{Outcome as Said, Report};
 use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::Session;
@@ -23,7 +22,7 @@ use plumbline_store::judged::Judged;
 use plumbline_store::reach::OutcomeClass;
 use plumbline_store::record::{BATCH, Observation, Recorded, Served};
 use plumbline_store::sources::CrawlCounts;
-use plumbline_store::surfaces::{DueSurface, Feed, Validators};
+use plumbline_store::surfaces::{DueSurface, Feed, Take, Validators};
 use rand::Rng;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -32,9 +31,12 @@ use tokio_util::sync::CancellationToken;
 use crate::net::NetError;
 use crate::probe::a2a::CardAsk;
 use crate::probe::{self, Body, Observed};
+use crate::progress::Unreached;
+use crate::schedule::{self, Wait};
 use crate::sources::domains;
 use crate::targets::{document_kind, file_path};
-use crate::{CrawlError, Crawler, schedule};
+use crate::witness::Look;
+use crate::{CrawlError, Crawler, pass};
 
 /// Surfaces taken on at a time. Most of them wait for their host's turn, which costs next to nothing.
 const IN_FLIGHT: usize = 1000;
@@ -42,8 +44,14 @@ const IN_FLIGHT: usize = 1000;
 /// The longest a batch waits for company.
 const BATCH_WAIT: Duration = Duration::from_millis(250);
 
-/// How long after an answer silence elsewhere is taken for theirs and not for ours.
-const WITNESS_S: i64 = 60;
+/// A host that is to be left alone for longer than this is not waited for: its surfaces come later.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How the database is called among what could not be reached.
+const DATABASE: &str = "the database";
+
+/// The longest wait for a database that is locked or full.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Characters taken over from what a document says about itself.
 const MAX_OWN_WORDS: usize = 400;
@@ -53,6 +61,8 @@ const MAX_OWN_WORDS: usize = 400;
 pub struct RoundEnd {
     /// Surfaces looked at.
     pub looked_at: u64,
+    /// Of them, where the failure was our own.
+    pub faults: u64,
     /// Of them, given back unlooked at because we were told to stop.
     pub given_back: u64,
     /// What recording changed.
@@ -63,25 +73,39 @@ pub struct RoundEnd {
     pub regressed: i64,
 }
 
-/// Looks at everything that is due, until nothing is and `is_over` says that nothing more will come.
+/// Whether a round goes on when it has nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Going {
+    /// More will come: it waits.
+    On,
+    /// It ends as soon as nothing is due.
+    UntilDry,
+    /// It takes nothing more and ends with what is in flight.
+    Closing,
+}
+
+/// Looks at what is due. `going` is asked again and again, with the time since there was anything to do.
 ///
 /// # Errors
-/// Only when we failed. What was recorded until then stays.
+/// Only when we failed. What was recorded until then stays, what was in flight is given back.
 pub async fn round(
     crawler: &Arc<Crawler>,
     crawl: CrawlId,
     stop: &CancellationToken,
-    is_over: impl Fn() -> bool,
+    going: impl Fn(Duration) -> Going,
 ) -> Result<RoundEnd, CrawlError> {
+    let now_s = crawler.now_s();
+    crawler.witness.expect(crawler.store.usual_failures(now_s).await?);
     let (observed, observations) = mpsc::channel(BATCH * 2);
-    let recorder = tokio::spawn(record(crawler.clone(), observations));
+    let recorder = tokio::spawn(record(crawler.clone(), stop.clone(), observations));
     crawler.reporter.note(|progress| progress.is_round_running = true);
-    let worked = work(crawler, crawl, stop, is_over, observed).await;
-    let recorded = recorder.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
+    let worked = work(crawler, crawl, stop, going, observed).await;
+    let recorded = recorder.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
     crawler.reporter.note(|progress| progress.is_round_running = false);
-    let given_back = worked?;
+    let (recorded, given_back) = (recorded?, worked?);
     Ok(RoundEnd {
         looked_at: recorded.observations as u64,
+        faults: recorded.faults as u64,
         given_back,
         opened: recorded.opened,
         resolved: recorded.resolved,
@@ -93,16 +117,48 @@ async fn work(
     crawler: &Arc<Crawler>,
     crawl: CrawlId,
     stop: &CancellationToken,
-    is_over: impl Fn() -> bool,
+    going: impl Fn(Duration) -> Going,
     observed: mpsc::Sender<Observation>,
 ) -> Result<u64, CrawlError> {
     let mut at_work = HashSet::new();
-    let mut tasks: JoinSet<(SurfaceId, Result<(), CrawlError>)> = JoinSet::new();
+    let mut tasks: Looks = JoinSet::new();
+    let ended = look_around(crawler, crawl, stop, going, &observed, &mut tasks, &mut at_work).await;
+    let patience = match &ended {
+        Ok(()) => Duration::from_secs(crawler.settings.drain_s),
+        Err(_) => Duration::ZERO,
+    };
+    drop(observed);
+    let given_back = drain(crawler, tasks, at_work, patience).await;
+    ended?;
+    given_back
+}
+
+/// Looks in flight.
+type Looks = JoinSet<(SurfaceId, Result<(), CrawlError>)>;
+
+async fn look_around(
+    crawler: &Arc<Crawler>,
+    crawl: CrawlId,
+    stop: &CancellationToken,
+    going: impl Fn(Duration) -> Going,
+    observed: &mpsc::Sender<Observation>,
+    tasks: &mut Looks,
+    at_work: &mut HashSet<SurfaceId>,
+) -> Result<(), CrawlError> {
+    let mut idle_since = tokio::time::Instant::now();
     while !stop.is_cancelled() {
-        let over = is_over();
-        let taken = take(crawler, crawl, &at_work, IN_FLIGHT - tasks.len()).await?;
-        if taken.is_empty() && tasks.is_empty() && over {
-            return Ok(0);
+        let going = going(idle_since.elapsed());
+        let taken = match going {
+            Going::Closing => Vec::new(),
+            Going::On | Going::UntilDry => take(crawler, crawl, at_work, IN_FLIGHT - tasks.len()).await?,
+        };
+        let is_idle = taken.is_empty() && tasks.is_empty();
+        // What waits for its host's turn is still to be taken, though nothing could be just now.
+        if is_idle && (going == Going::Closing || going == Going::UntilDry && pass::is_nothing_to_do(crawler).await?) {
+            return Ok(());
+        }
+        if !is_idle {
+            idle_since = tokio::time::Instant::now();
         }
         for surface in taken {
             at_work.insert(surface.id);
@@ -124,25 +180,31 @@ async fn work(
             }
         }
     }
-    drain(crawler, tasks, at_work).await
+    Ok(())
 }
 
-/// Leases what is due, as far as there is room.
+/// Leases what is due, as far as there is room, unless everything is paused or the hour's budget is used up.
 async fn take(
     crawler: &Crawler,
     crawl: CrawlId,
     at_work: &HashSet<SurfaceId>,
     room: usize,
 ) -> Result<Vec<DueSurface>, CrawlError> {
-    if room < IN_FLIGHT / 4 && room < IN_FLIGHT - at_work.len() {
+    let now_s = crawler.now_s();
+    let room = room.min(usize::try_from(crawler.budget.left(now_s)).unwrap_or(usize::MAX));
+    let is_crowded = room < IN_FLIGHT / 4 && room < IN_FLIGHT - at_work.len();
+    if is_crowded || pass::is_nothing_to_do(crawler).await? {
         return Ok(Vec::new());
     }
-    let now_s = crawler.now_s();
-    let until_s = now_s + i64::try_from(crawler.settings.lease_s).unwrap_or(i64::MAX / 2);
-    let room = u32::try_from(room).unwrap_or(u32::MAX);
-    let mut due = crawler.store.due_surfaces(now_s, room, &crawler.holder, until_s).await?;
+    let take = Take {
+        limit: u32::try_from(room).unwrap_or(u32::MAX),
+        per_host: schedule::per_host(crawler.client.usual_gap()),
+        until_s: now_s + i64::try_from(crawler.settings.lease_s).unwrap_or(i64::MAX / 2),
+    };
+    let mut due = crawler.store.due_surfaces(now_s, take, &crawler.holder).await?;
     due.retain(|surface| !at_work.contains(&surface.id));
     if !due.is_empty() {
+        crawler.budget.spend(due.len() as u64);
         let counts = CrawlCounts { planned: due.len() as i64, ..CrawlCounts::default() };
         crawler.store.add_to_crawl(crawl, &counts).await?;
         crawler.reporter.note(|progress| progress.planned += due.len() as u64);
@@ -153,10 +215,10 @@ async fn take(
 /// Lets what is in flight finish for a while, then gives the rest back.
 async fn drain(
     crawler: &Crawler,
-    mut tasks: JoinSet<(SurfaceId, Result<(), CrawlError>)>,
+    mut tasks: Looks,
     mut at_work: HashSet<SurfaceId>,
+    patience: Duration,
 ) -> Result<u64, CrawlError> {
-    let patience = Duration::from_secs(crawler.settings.drain_s);
     let finishing = async {
         while let Some(ended) = tasks.join_next().await {
             if let Ok((surface, Ok(()))) = ended {
@@ -167,7 +229,9 @@ async fn drain(
     let _ = tokio::time::timeout(patience, finishing).await;
     tasks.shutdown().await;
     let left: Vec<SurfaceId> = at_work.into_iter().collect();
-    crawler.store.release(&left, &crawler.holder).await?;
+    if !left.is_empty() {
+        crawler.store.release(&left, &crawler.holder).await?;
+    }
     Ok(left.len() as u64)
 }
 
@@ -189,10 +253,13 @@ async fn look(
 
 /// Looks at one surface: asks, judges what came, and says when to look again.
 async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Result<Observation, CrawlError> {
-    let seen = see(crawler, &surface).await?;
+    if let Some(rest) = rest_of(crawler, &surface) {
+        return Ok(postponed(crawler, crawl, &surface, rest));
+    }
+    let mut seen = see(crawler, &surface).await?;
     let now_s = crawler.now_s();
-    if seen.observed.outcome.is_up() && matches!(surface.from, Feed::Fetched) {
-        crawler.last_answer_s.fetch_max(now_s, Ordering::Relaxed);
+    if matches!(surface.from, Feed::Fetched) && file_path(&surface.url).is_none() {
+        seen.observed.outcome = weighed(crawler, &surface, &seen.observed, now_s).await;
     }
     let judgement = judge_seen(crawler, &surface, &seen);
     crawler.reporter.note(|progress| {
@@ -214,7 +281,8 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         status: seen.observed.status(),
         took_ms: u32::try_from(seen.observed.took_ms()).unwrap_or(u32::MAX),
         is_verification: false,
-        witness_good: now_s - crawler.last_answer_s.load(Ordering::Relaxed) <= WITNESS_S,
+        // Nothing is called unreachable here that no witness vouches for.
+        witness_good: true,
         served: judgement.served,
         declared_version: judgement.declared_version,
         name: judgement.name,
@@ -225,6 +293,45 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         session,
         next_due_s,
     })
+}
+
+/// How long the host of a surface is still to be left alone, if that is too long to wait.
+fn rest_of(crawler: &Crawler, surface: &DueSurface) -> Option<Duration> {
+    let url = url::Url::parse(&surface.url).ok().filter(|_| matches!(surface.from, Feed::Fetched))?;
+    Some(crawler.client.politeness().wait_for(&url)).filter(|rest| *rest > PATIENCE)
+}
+
+/// The look comes when the host's rest is over; nothing is known of the surface meanwhile.
+fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Duration) -> Observation {
+    let now_s = crawler.now_s();
+    let after_s = i64::try_from(rest.as_secs()).unwrap_or(i64::MAX / 2) + rand::rng().random_range(1..30);
+    Observation {
+        surface: surface.id,
+        crawl: Some(crawl),
+        at_s: now_s,
+        outcome: Outcome::Skipped(Skip::CircuitOpen),
+        status: None,
+        took_ms: 0,
+        is_verification: false,
+        witness_good: true,
+        served: Served::Nothing,
+        declared_version: None,
+        name: None,
+        summary: None,
+        validators: None,
+        judged: None,
+        fires_on_old: None,
+        session: None,
+        next_due_s: Some(now_s + after_s),
+    }
+}
+
+/// The outcome as it may be recorded: whoever does not answer is blamed only when somebody else does.
+async fn weighed(crawler: &Crawler, surface: &DueSurface, observed: &Observed, now_s: i64) -> Outcome {
+    let has_answer = observed.session.exchanges.iter().any(|exchange| exchange.response.is_some());
+    let look = Look { url: &surface.url, outcome: observed.outcome, has_answer };
+    crawler.witness.note(look, now_s);
+    crawler.witness.weigh(&crawler.client, &crawler.settings.canaries, look, now_s).await
 }
 
 /// What a look brought, before judging.
@@ -439,8 +546,10 @@ async fn next_due(
     let interval_s = surface.interval_s.and_then(|s| u64::try_from(s).ok()).unwrap_or(usual_s);
     let failures = if outcome.is_up() { 0 } else { 1 + failures_so_far(crawler, surface.id).await? };
     let luck = rand::rng().random_range(0.0..1.0);
-    let ceiling = Duration::from_secs(settings.backoff_ceiling_s);
-    Ok(Some(schedule::next_look(now_s, outcome, failures, Duration::from_secs(interval_s), ceiling, luck)))
+    let wait =
+        Wait { interval: Duration::from_secs(interval_s), ceiling: Duration::from_secs(settings.backoff_ceiling_s) };
+    let place = schedule::place_of(surface.id.0);
+    Ok(Some(schedule::next_look(now_s, outcome, failures, wait, place, luck)))
 }
 
 /// How often in a row the surface did not answer.
@@ -450,8 +559,13 @@ async fn failures_so_far(crawler: &Crawler, surface: SurfaceId) -> Result<u32, C
     Ok(if is_failing { u32::try_from(reach.streak).unwrap_or(u32::MAX) } else { 0 })
 }
 
-/// Records what arrives, in batches.
-async fn record(crawler: Arc<Crawler>, mut observations: mpsc::Receiver<Observation>) -> Result<Recorded, CrawlError> {
+/// Records what arrives, in batches. A database that is locked or full for a while is waited for: what was seen is not
+/// lost, and while the batch waits nothing new is asked.
+async fn record(
+    crawler: Arc<Crawler>,
+    stop: CancellationToken,
+    mut observations: mpsc::Receiver<Observation>,
+) -> Result<Recorded, CrawlError> {
     let mut total = Recorded::default();
     let mut batch = Vec::with_capacity(BATCH);
     while let Some(first) = observations.recv().await {
@@ -463,13 +577,43 @@ async fn record(crawler: Arc<Crawler>, mut observations: mpsc::Receiver<Observat
                 Ok(None) | Err(_) => break,
             }
         }
-        let recorded = crawler.store.record(&batch).await?;
+        let recorded = patiently(&crawler, &stop, || crawler.store.record(&batch)).await?;
         batch.clear();
         total.observations += recorded.observations;
+        total.faults += recorded.faults;
         total.opened += recorded.opened;
         total.resolved += recorded.resolved;
         total.regressed += recorded.regressed;
         total.documents_changed += recorded.documents_changed;
     }
     Ok(total)
+}
+
+/// Writes, and tries again for as long as the database fails in a way that passes.
+pub(crate) async fn patiently<T, F: Future<Output = plumbline_store::Result<T>>>(
+    crawler: &Crawler,
+    stop: &CancellationToken,
+    write: impl Fn() -> F,
+) -> Result<T, CrawlError> {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        let error = match write().await {
+            Ok(written) => return Ok(written),
+            Err(error) if error.may_pass() && !stop.is_cancelled() => error,
+            Err(error) => return Err(error.into()),
+        };
+        tracing::warn!("not recorded yet, tried again in {} s: {error}", wait.as_secs());
+        crawler.reporter.unreached(Unreached {
+            what: DATABASE.to_owned(),
+            url: String::new(),
+            why: error.to_string(),
+            retry_at_s: Some(crawler.now_s() + i64::try_from(wait.as_secs()).unwrap_or(0)),
+        });
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.cancelled() => return Err(error.into()),
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+        crawler.reporter.reached(DATABASE);
+    }
 }

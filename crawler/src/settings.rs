@@ -32,9 +32,25 @@ settings! {
         pub lease_s: u64 = 300,
         /// Seconds that what is in flight may take to finish at shutdown.
         pub drain_s: u64 = 10,
+        /// Looks an hour at most, urgent ones first; what is left over waits for the next hour. 0: no such budget.
+        pub looks_per_hour: u64 = 0,
+        /// Who is left alone because they asked: `host:agent.example.com`, `domain:example.com` (with all below it) or
+        /// `name:io.github.somebody/server`. Never called and never shown; listed on `/about/crawler`.
+        pub opt_out: Vec<String> = Vec::new(),
+        /// A file with more of these, one a line; `#` begins a comment. Empty: none.
+        pub opt_out_file: String = String::new(),
+        /// Addresses that are asked whether the network works before a silence is taken for theirs. Any answer counts.
+        pub canaries: Vec<String> = default_canaries(),
         /// How many surfaces are worked on at the same time.
         pub workers: usize = 32,
     }
+}
+
+/// Two addresses that exist for such purposes, and the registry that is asked anyway.
+fn default_canaries() -> Vec<String> {
+    ["https://registry.modelcontextprotocol.io/v0.1/ping", "https://www.iana.org/", "https://example.com/"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// An MCP registry to walk.
@@ -48,6 +64,12 @@ pub struct Registry {
     /// Milliseconds between two requests to it. Default 1000.
     #[serde(default = "registry_pace_ms")]
     pub pace_ms: u64,
+    /// Seconds between two passes over it; without it `crawl.registry_interval_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<u64>,
+    /// Seconds between two full walks of it; without it `crawl.registry_full_interval_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_interval_s: Option<u64>,
     /// The environment variable that holds its API key, sent as `X-API-Key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
@@ -82,6 +104,9 @@ pub struct Domains {
     /// Who stands behind them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Seconds between two looks at a card; without it `crawl.card_interval_s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<u64>,
     /// Whether they are the operator's own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
@@ -104,6 +129,9 @@ pub struct SingleUrl {
     /// Who stands behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Seconds between two looks; without it the one of `[crawl]` for this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<u64>,
     /// Whether it is the operator's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
@@ -126,6 +154,9 @@ pub struct FileTarget {
     /// Who stands behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Seconds between two looks; without it the one of `[crawl]` for this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<u64>,
     /// Whether it is the operator's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
@@ -151,6 +182,8 @@ impl Targets {
             name: "official".to_owned(),
             base: OFFICIAL_REGISTRY.to_owned(),
             pace_ms: registry_pace_ms(),
+            interval_s: None,
+            full_interval_s: None,
             key_env: None,
             key_file: None,
             tags: Vec::new(),

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use http::header::{HeaderName, HeaderValue};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::text::registrable_domain;
+use plumbline_store::steering::OptOuts;
 use plumbline_store::targets::{HostName, NewTarget, OwnerName};
 use plumbline_store::words::{Role, SourceKind, SurfaceKind, TargetKind};
 use url::Url;
 
 use crate::net::Header;
+use crate::opt_out;
 use crate::settings::{Domains, FileTarget, SingleUrl, Targets};
 use crate::sources::domains::{self, Card};
 
@@ -71,6 +73,16 @@ pub fn named(targets: &Targets, variable: &impl Fn(&str) -> Option<String>) -> R
 }
 
 impl Named {
+    /// Drops whoever asked to be left alone.
+    pub fn leave_alone(&mut self, opt_outs: &OptOuts) {
+        for (_, _, targets) in &mut self.sources {
+            targets.retain(|target| {
+                let host = target.host.as_ref().map(|host| host.name.as_str());
+                !opt_out::covers(opt_outs, &target.key, host)
+            });
+        }
+    }
+
     fn keep_headers(
         &mut self,
         url: &str,
@@ -104,7 +116,7 @@ fn card_target(card: &Card, group: &Domains) -> NewTarget {
         owner: owner(group.owner.as_deref(), &card.address.url),
         tags: tags(&group.tags),
         is_own: group.own,
-        interval_s: None,
+        interval_s: seconds(group.interval_s),
     }
 }
 
@@ -120,7 +132,7 @@ fn url_target(single: &SingleUrl) -> NewTarget {
         owner: owner(single.owner.as_deref(), &single.url),
         tags: tags(&single.tags),
         is_own: single.own,
-        interval_s: None,
+        interval_s: seconds(single.interval_s),
     }
 }
 
@@ -136,7 +148,7 @@ fn file_target(file: &FileTarget) -> NewTarget {
         owner: owner(file.owner.as_deref(), ""),
         tags: tags(&file.tags),
         is_own: file.own,
-        interval_s: None,
+        interval_s: seconds(file.interval_s),
     }
 }
 
@@ -169,6 +181,11 @@ pub fn host_name(url: &str) -> Option<String> {
 fn owner(named: Option<&str>, url: &str) -> Option<OwnerName> {
     let name = named.map(str::to_owned).or_else(|| host_of(url).map(|host| host.domain))?;
     Some(OwnerName { slug: slug(&name), name })
+}
+
+/// An interval as the store takes it.
+fn seconds(interval_s: Option<u64>) -> Option<i64> {
+    interval_s.map(|s| i64::try_from(s).unwrap_or(i64::MAX / 2).max(1))
 }
 
 fn slug(name: &str) -> String {

@@ -10,13 +10,14 @@ use plumbline_rules::canonical::semantic_hash;
 use plumbline_rules::document::{Document, Node};
 use plumbline_rules::session::{Cut, Step, WireError};
 use plumbline_store::ids::{CrawlId, SourceId};
-use plumbline_store::sources::Fault;
+use plumbline_store::sources::{Fault, Source};
 use plumbline_store::walks::{self, Walk};
 use rand::Rng;
 use tokio_util::sync::CancellationToken;
 
 use crate::net::{Ask, BodyKind, Fetched, Header, Way, politeness};
 use crate::progress::Unreached;
+use crate::round::patiently;
 use crate::settings::Registry;
 use crate::sources::mcp_registry::{self, ApiPath, Next, Page, Tries, Trouble};
 use crate::{CrawlError, Crawler};
@@ -24,6 +25,12 @@ use crate::{CrawlError, Crawler};
 /// What an incremental pass looks back beyond the start of the last complete one: clocks differ, and transactions of the
 /// registry may have been in flight.
 const OVERLAP_S: i64 = 300;
+
+/// How long a registry that ignored `updated_since` is taken to ignore it, in seconds: a month.
+const SINCE_IGNORED_S: i64 = 30 * 86_400;
+
+/// A list of fewer pages than this is walked completely in every pass.
+const SHORT_LIST: i64 = 10;
 
 /// Empty pages in a row after which a registry is taken to be going round in circles.
 const MAX_EMPTY_RUN: u32 = 3;
@@ -62,11 +69,23 @@ struct Walker<'c> {
     registry: &'c RegistrySource,
     crawl: CrawlId,
     walk: Walk,
+    stop: CancellationToken,
     path: ApiPath,
     since: Option<String>,
     seen_cursors: HashSet<String>,
     has_started_over: bool,
     empty_run: u32,
+    /// A page in the middle held nothing, so what is missing proves nothing.
+    has_hole: bool,
+}
+
+/// What a pass over a registry is to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Everything is walked, whatever is due.
+    pub full: bool,
+    /// A person has looked: what is missing from this walk is gone, however much that is. Implies `full`.
+    pub accept_loss: bool,
 }
 
 /// Why no further page is asked for.
@@ -87,9 +106,10 @@ pub async fn walk(
     crawler: &Crawler,
     registry: &RegistrySource,
     crawl: CrawlId,
-    wants_full: bool,
+    wish: Wish,
     stop: &CancellationToken,
 ) -> Result<WalkEnd, CrawlError> {
+    let wants_full = wish.full || wish.accept_loss;
     let now_s = crawler.now_s();
     let resumed = crawler.store.resume_walk(registry.id, crawl, now_s).await?;
     let walk = match resumed {
@@ -101,24 +121,35 @@ pub async fn walk(
         crawler,
         registry,
         crawl,
+        stop: stop.clone(),
         path: ApiPath::V01,
         since: since.map(|moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true)),
         seen_cursors: walk.cursor.iter().cloned().collect(),
         has_started_over: false,
         empty_run: 0,
+        has_hole: false,
         walk,
     };
     let stopped = walker.run(stop).await?;
-    walker.finish(stopped).await
+    walker.finish(stopped, wish.accept_loss).await
 }
 
 /// The moment from which an incremental pass reads; `None` for a full walk.
 async fn since(crawler: &Crawler, registry: &RegistrySource, wants_full: bool) -> Result<Option<i64>, CrawlError> {
     let source = crawler.store.source(registry.id).await?;
-    let full_is_due = source.last_full_s.is_none_or(|last| {
-        crawler.now_s() - last >= i64::try_from(crawler.settings.registry_full_interval_s).unwrap_or(i64::MAX)
-    });
-    Ok(source.last_pass_s.filter(|_| !wants_full && !full_is_due).map(|last| last - OVERLAP_S))
+    let interval_s = registry.settings.full_interval_s.unwrap_or(crawler.settings.registry_full_interval_s);
+    let is_full = wants_full || is_full_due(&source, crawler.now_s(), interval_s);
+    Ok(source.last_pass_s.filter(|_| !is_full).map(|last| last - OVERLAP_S))
+}
+
+/// Whether a pass has to read the whole list: the last complete walk is too long ago (or lies in a future that a wrong
+/// clock made up), the registry knows no `updated_since`, or the list is so short that it makes no difference.
+fn is_full_due(source: &Source, now_s: i64, interval_s: u64) -> bool {
+    let interval_s = i64::try_from(interval_s).unwrap_or(i64::MAX);
+    let is_old = source.last_full_s.is_none_or(|last| now_s - last >= interval_s || last > now_s + OVERLAP_S);
+    let ignores_since = source.since_ignored_s.is_some_and(|at| now_s - at < SINCE_IGNORED_S);
+    let is_short = source.full_pages.is_some_and(|pages| pages < SHORT_LIST);
+    is_old || ignores_since || is_short
 }
 
 impl Walker<'_> {
@@ -210,14 +241,29 @@ impl Walker<'_> {
         Ok(())
     }
 
+    /// The cursor died: the same walk once more from its beginning.
     async fn start_over(&mut self) -> Result<(), CrawlError> {
         self.fault("cursor-refused", None, "the registry refused its own cursor; the walk began anew").await?;
         self.has_started_over = true;
+        self.begin_again("began anew", self.walk.since_s).await
+    }
+
+    /// The registry answered with all it has: the walk becomes a full one, and those to come are.
+    async fn read_everything(&mut self) -> Result<(), CrawlError> {
+        let note = "the list holds entries that are older than was asked for; this registry is walked completely";
+        self.fault("updated-since-ignored", None, note).await?;
+        self.crawler.store.since_is_ignored(self.registry.id, self.crawler.now_s()).await?;
+        self.since = None;
+        self.begin_again("the registry ignores updated_since", None).await
+    }
+
+    async fn begin_again(&mut self, why: &str, since_s: Option<i64>) -> Result<(), CrawlError> {
         let now_s = self.crawler.now_s();
-        let end = walks::WalkEnd::Incomplete("began anew".to_owned());
+        let end = walks::WalkEnd::Incomplete(why.to_owned());
         self.crawler.store.finish_walk(self.walk.id, &end, now_s).await?;
-        self.walk = self.crawler.store.begin_walk(self.registry.id, self.crawl, self.walk.since_s, now_s).await?;
+        self.walk = self.crawler.store.begin_walk(self.registry.id, self.crawl, since_s, now_s).await?;
         self.seen_cursors.clear();
+        self.empty_run = 0;
         Ok(())
     }
 
@@ -227,15 +273,25 @@ impl Walker<'_> {
             self.fault("entry-unreadable", self.walk.cursor.clone(), why).await?;
         }
         if self.ignores_since(&page) {
-            self.fault("updated-since-ignored", None, "the list holds entries that are older than was asked for")
-                .await?;
-            return Ok(Some(Stop::Incomplete("the registry ignores updated_since".to_owned())));
+            self.read_everything().await?;
+            return Ok(None);
         }
         let stop = self.after(&page);
         self.empty_run = if page.entries.is_empty() { self.empty_run + 1 } else { 0 };
+        if page.entries.is_empty() && page.next.is_some() && !self.has_hole {
+            self.has_hole = true;
+            self.fault("empty-page", self.walk.cursor.clone(), "a page in the middle of the list holds nothing")
+                .await?;
+        }
         let next = if stop.is_none() { page.next.clone() } else { None };
-        let entries: Vec<walks::Entry> = page.entries.into_iter().map(listed).collect();
-        self.crawler.store.store_page(self.walk.id, &entries, next.as_deref(), self.crawler.now_s()).await?;
+        let names = &self.crawler.opt_outs.names;
+        let wanted = page.entries.into_iter().filter(|entry| !names.contains(&entry.name));
+        let entries: Vec<walks::Entry> = wanted.map(listed).collect();
+        let store = &self.crawler.store;
+        let now_s = self.crawler.now_s();
+        let stored =
+            patiently(self.crawler, &self.stop, || store.store_page(self.walk.id, &entries, next.as_deref(), now_s));
+        stored.await?;
         self.walk.pages += 1;
         self.walk.entries += entries.len() as i64;
         self.walk.cursor.clone_from(&next);
@@ -278,14 +334,18 @@ impl Walker<'_> {
         Ok(self.crawler.store.crawl_fault(self.crawl, &fault, self.crawler.now_s()).await?)
     }
 
-    async fn finish(self, stop: Stop) -> Result<WalkEnd, CrawlError> {
+    async fn finish(self, stop: Stop, accept_loss: bool) -> Result<WalkEnd, CrawlError> {
         let problem = match stop {
+            Stop::End if self.has_hole && self.walk.is_full => {
+                Some("a page in the middle of the list was empty, so what is missing proves nothing".to_owned())
+            }
             Stop::End => None,
             Stop::Incomplete(why) => Some(why),
             // Left open on purpose: the next pass goes on from the stored cursor.
             Stop::Interrupted => return Ok(self.ended(Some("interrupted; it goes on from here".to_owned()))),
         };
         let end = match &problem {
+            None if accept_loss => walks::WalkEnd::CompleteLossAccepted,
             None => walks::WalkEnd::Complete,
             Some(why) => walks::WalkEnd::Incomplete(why.clone()),
         };

@@ -20,6 +20,7 @@ pub fn wire_error(error: WireError) -> &'static str {
         WireError::TlsCertificateUnknownIssuer => "its certificate leads to no known authority",
         WireError::AddressGuard => "its address is not one we may call (net.allow_networks)",
         WireError::BadUrl => "the address cannot be called",
+        WireError::OptOut => "whoever stands behind it asked to be left alone (crawl.opt_out)",
         WireError::Robots => "its robots.txt asks us not to",
         WireError::RedirectLimit => "too many redirects",
         WireError::Protocol => "what answers does not speak HTTP",

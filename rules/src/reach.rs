@@ -81,12 +81,14 @@ pub enum Skip {
     Maintenance,
     /// The budget of this pass was used up.
     Budget,
-    /// Its host failed too often just now.
+    /// Its host failed too often just now, or asked for a rest.
     CircuitOpen,
     /// It lives at an address that we must not call.
     AddressGuard,
     /// Its robots.txt asks us not to.
     Robots,
+    /// Whoever stands behind it asked to be left alone.
+    OptOut,
     /// What is given as its address cannot be called at all.
     BadUrl,
 }
@@ -232,6 +234,7 @@ reasons!(Skip {
     CircuitOpen = "circuit_open",
     AddressGuard = "address_guard",
     Robots = "robots",
+    OptOut = "opt_out",
     BadUrl = "bad_url",
 });
 

@@ -254,6 +254,8 @@ pub enum WireError {
     BadUrl,
     /// Not called: robots.txt asks us not to.
     Robots,
+    /// Not called: whoever stands behind it asked to be left alone.
+    OptOut,
     /// More redirects than allowed.
     RedirectLimit,
     /// Not HTTP, or broken HTTP.

@@ -49,6 +49,17 @@ pub enum Error {
         /// What the migrator said.
         source: sqlx::migrate::MigrateError,
     },
+    /// Another process works on this file.
+    #[error(
+        "another Plumbline ({holder}) works on this database since {}: stop it, or name another one with --database",
+        chrono::DateTime::from_timestamp(*since_s, 0).map_or_else(String::new, |at| at.to_rfc3339())
+    )]
+    Occupied {
+        /// Host, process number and start of the other.
+        holder: String,
+        /// Since when, in Unix seconds.
+        since_s: i64,
+    },
     /// A walk is asked to go on that has ended.
     #[error("walk {walk} is {state} and takes no more pages")]
     WalkOver {
@@ -88,6 +99,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 const SQLITE_BUSY: i64 = 5;
 const SQLITE_LOCKED: i64 = 6;
 const SQLITE_READONLY: i64 = 8;
+const SQLITE_FULL: i64 = 13;
 const SQLITE_CANTOPEN: i64 = 14;
 const SQLITE_NOTADB: i64 = 26;
 
@@ -110,6 +122,23 @@ impl Error {
             }
             sqlx::Error::Configuration(_) => Error::Url(url.to_owned()),
             other => Error::Sql(other),
+        }
+    }
+
+    /// Whether the same statement may go through later: the database is locked, full or away for a while. Nothing of a
+    /// failed transaction was kept.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Error::Locked(_) | Error::Unreachable { .. } => true,
+            Error::Sql(error) => {
+                let is_full = |code: &str| code.starts_with("53") || code.starts_with("57P");
+                let server = error.as_database_error().and_then(|refusal| refusal.code().map(|code| is_full(&code)));
+                matches!(sqlite_code(error), Some(SQLITE_BUSY | SQLITE_LOCKED | SQLITE_FULL))
+                    || server == Some(true)
+                    || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::Io(_))
+            }
+            _ => false,
         }
     }
 

@@ -32,6 +32,7 @@ pub mod record;
 mod rows;
 pub mod rulesets;
 pub mod sources;
+pub mod steering;
 pub mod surfaces;
 pub mod targets;
 pub mod trends;

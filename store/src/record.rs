@@ -97,6 +97,8 @@ pub struct Recorded {
     pub regressed: i64,
     /// Findings that are over.
     pub resolved: i64,
+    /// Observations whose failure was our own.
+    pub faults: usize,
     /// Surfaces that serve another document.
     pub documents_changed: usize,
 }
@@ -753,7 +755,8 @@ async fn write_surface(
              n_blocking = $16, n_error = $17, n_warn = $18, n_info = $19, n_security = $20,
              evaluations = $21, first_evaluated_s = $22, last_evaluated_s = $23, last_ok_s = $24,
              last_attempt_s = $25, last_status = $26, last_took_ms = $27, etag = $28, last_modified = $29,
-             next_due_s = $30
+             next_due_s = CASE WHEN paused = 1 THEN NULL ELSE $30 END,
+             urgent = CASE WHEN urgent = 1 THEN 0 ELSE urgent END
          WHERE id = $1",
     )
     .bind(seen.surface.0)
@@ -836,6 +839,7 @@ async fn fold_target(
 fn count_observation(batch: &mut Batch, seen: &Observation, after: &After) {
     batch.recorded.observations += 1;
     batch.recorded.documents_changed += usize::from(after.document_changed);
+    batch.recorded.faults += usize::from(seen.outcome == Outcome::CrawlerFault);
     let Some(crawl) = seen.crawl else { return };
     let counts = batch.crawls.entry(crawl.0).or_default();
     counts.done += 1;

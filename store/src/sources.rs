@@ -34,6 +34,10 @@ pub struct Source {
     pub next_pass_s: Option<i64>,
     /// Why the last pass was not complete.
     pub problem: Option<String>,
+    /// When it was seen to ignore `updated_since`; `None`: it knows the parameter, or was never asked.
+    pub since_ignored_s: Option<i64>,
+    /// Pages of the last complete full walk.
+    pub full_pages: Option<i64>,
 }
 
 /// How a crawl ended.
@@ -164,7 +168,8 @@ impl Store {
     /// When the database fails.
     pub async fn sources(&self) -> Result<Vec<Source>> {
         let rows = sqlx::query(
-            "SELECT id, kind, name, base, last_full_s, last_pass_s, last_tried_s, next_pass_s, problem
+            "SELECT id, kind, name, base, last_full_s, last_pass_s, last_tried_s, next_pass_s, problem,
+                    since_ignored_s, full_pages
              FROM source
              WHERE retired_s IS NULL
              ORDER BY id",
@@ -180,7 +185,8 @@ impl Store {
     /// When there is none, or the database fails.
     pub async fn source(&self, id: SourceId) -> Result<Source> {
         let row = sqlx::query(
-            "SELECT id, kind, name, base, last_full_s, last_pass_s, last_tried_s, next_pass_s, problem
+            "SELECT id, kind, name, base, last_full_s, last_pass_s, last_tried_s, next_pass_s, problem,
+                    since_ignored_s, full_pages
              FROM source
              WHERE id = $1",
         )
@@ -199,6 +205,20 @@ impl Store {
         sqlx::query("UPDATE source SET next_pass_s = $2 WHERE id = $1")
             .bind(id.0)
             .bind(next_pass_s)
+            .execute(w.on())
+            .await?;
+        w.commit().await
+    }
+
+    /// Notes that a registry ignores `updated_since`, so that it is walked completely from now on.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn since_is_ignored(&self, id: SourceId, now_s: i64) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("UPDATE source SET since_ignored_s = $2 WHERE id = $1")
+            .bind(id.0)
+            .bind(now_s)
             .execute(w.on())
             .await?;
         w.commit().await
@@ -254,6 +274,34 @@ impl Store {
         }
         w.commit().await?;
         Ok(CrawlId(id))
+    }
+
+    /// The median share of looks that found nobody, over the days of the last week; `None` where there were none. Today
+    /// is left out.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn usual_failures(&self, now_s: i64) -> Result<Option<f64>> {
+        let today_s = now_s - now_s.rem_euclid(86_400);
+        let rows = sqlx::query(
+            "SELECT started_s / 86400, CAST(SUM(unreachable) AS BIGINT),
+                    CAST(SUM(ok + gated + absent + unreachable) AS BIGINT)
+             FROM crawl
+             WHERE started_s >= $1 AND started_s < $2 AND kind = 'round'
+             GROUP BY started_s / 86400
+             HAVING SUM(ok + gated + absent + unreachable) > 0",
+        )
+        .bind(today_s - 7 * 86_400)
+        .bind(today_s)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut shares = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (failed, looks): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+            shares.push(failed as f64 / looks as f64);
+        }
+        shares.sort_by(f64::total_cmp);
+        Ok(shares.get(shares.len() / 2).copied())
     }
 
     /// Adds to the counts of a crawl what the store cannot count by itself: chiefly `planned`, and faults.
@@ -399,6 +447,8 @@ fn source(row: &sqlx::any::AnyRow) -> Result<Source> {
         last_tried_s: row.try_get(6)?,
         next_pass_s: row.try_get(7)?,
         problem: row.try_get(8)?,
+        since_ignored_s: row.try_get(9)?,
+        full_pages: row.try_get(10)?,
     })
 }
 

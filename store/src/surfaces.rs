@@ -95,36 +95,86 @@ pub struct Surface {
     pub next_due_s: Option<i64>,
 }
 
-impl Store {
-    /// Takes up to `limit` surfaces that are due and leases them to `holder` until `until_s`. Those leased to others who
-    /// are still at work are left alone.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn due_surfaces(&self, now_s: i64, limit: u32, holder: &str, until_s: i64) -> Result<Vec<DueSurface>> {
-        let mut w = self.pools.write().await?;
-        let taken = sqlx::query(
+/// The statement that leases what is due: of each host only the next few, so that the queue of one platform never delays
+/// anybody else. Only the oldest [`WINDOW`] times the limit are looked at.
+macro_rules! lease_due {
+    ($of_these:literal) => {
+        concat!(
             "INSERT INTO lease (kind, subject_id, holder, taken_s, until_s)
-             SELECT 'surface', surface.id, $3, $1, $4
-             FROM surface
-             WHERE surface.next_due_s <= $1
-               AND NOT EXISTS (
-                   SELECT 1 FROM lease
-                   WHERE lease.kind = 'surface' AND lease.subject_id = surface.id AND lease.until_s > $1
-               )
-             ORDER BY surface.next_due_s, surface.id
+             SELECT 'surface', due.id, $3, $1, $4
+             FROM (
+                 SELECT old.id, old.next_due_s,
+                        ROW_NUMBER() OVER (
+                            PARTITION BY COALESCE(old.host_id, -old.id) ORDER BY old.next_due_s, old.id
+                        ) + COALESCE(busy.n, 0) AS place
+                 FROM (
+                     SELECT surface.id, surface.host_id, surface.next_due_s
+                     FROM surface
+                     WHERE surface.next_due_s <= $1",
+            $of_these,
+            "          AND NOT EXISTS (
+                           SELECT 1 FROM lease
+                           WHERE lease.kind = 'surface' AND lease.subject_id = surface.id AND lease.until_s > $1
+                       )
+                     ORDER BY surface.next_due_s, surface.id
+                     LIMIT $6
+                 ) AS old
+                 LEFT JOIN (
+                     SELECT held.host_id, COUNT(*) AS n
+                     FROM lease
+                     JOIN surface AS held ON held.id = lease.subject_id
+                     WHERE lease.kind = 'surface' AND lease.until_s > $1 AND held.host_id IS NOT NULL
+                     GROUP BY held.host_id
+                 ) AS busy ON busy.host_id = old.host_id
+             ) AS due
+             WHERE due.place <= $5
+             ORDER BY due.next_due_s, due.id
              LIMIT $2
              ON CONFLICT (kind, subject_id) DO UPDATE SET
                  holder = excluded.holder, taken_s = excluded.taken_s, until_s = excluded.until_s
              WHERE lease.until_s <= excluded.taken_s
-             RETURNING subject_id",
+             RETURNING subject_id"
         )
-        .bind(now_s)
-        .bind(i64::from(limit))
-        .bind(holder)
-        .bind(until_s)
-        .fetch_all(w.on())
-        .await?;
+    };
+}
+
+/// How many of the oldest due surfaces are looked at for every one that may be taken.
+const WINDOW: i64 = 20;
+
+/// How much is taken at a time, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Take {
+    /// Surfaces at most.
+    pub limit: u32,
+    /// Of one host at most, those that are being looked at included.
+    pub per_host: u32,
+    /// End of the leases.
+    pub until_s: i64,
+}
+
+impl Store {
+    /// Takes surfaces that are due and leases them to `holder`: the urgent ones first, then the oldest. Those leased to
+    /// others who are still at work are left alone.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn due_surfaces(&self, now_s: i64, take: Take, holder: &str) -> Result<Vec<DueSurface>> {
+        let Take { limit, per_host, until_s } = take;
+        let mut w = self.pools.write().await?;
+        let mut taken = Vec::new();
+        for statement in [lease_due!(" AND surface.urgent > 0"), lease_due!("")] {
+            let room = i64::from(limit) - crate::rows::count(taken.len());
+            let more = sqlx::query(statement)
+                .bind(now_s)
+                .bind(room)
+                .bind(holder)
+                .bind(until_s)
+                .bind(i64::from(per_host))
+                .bind(room * WINDOW)
+                .fetch_all(w.on())
+                .await?;
+            taken.extend(more);
+        }
         let mut ids = HashSet::with_capacity(taken.len());
         for row in taken {
             ids.insert(SurfaceId(row.try_get(0)?));
@@ -186,6 +236,26 @@ impl Store {
         w.commit().await
     }
 
+    /// Whether any surface is due that nobody works on.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_anything_due(&self, now_s: i64) -> Result<bool> {
+        let found: Option<i64> = sqlx::query_scalar(
+            "SELECT surface.id FROM surface
+             WHERE surface.next_due_s <= $1
+               AND NOT EXISTS (
+                   SELECT 1 FROM lease
+                   WHERE lease.kind = 'surface' AND lease.subject_id = surface.id AND lease.until_s > $1
+               )
+             LIMIT 1",
+        )
+        .bind(now_s)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        Ok(found.is_some())
+    }
+
     /// How many surfaces are due, leased ones included.
     ///
     /// # Errors
@@ -220,6 +290,7 @@ impl Store {
             "UPDATE surface SET next_due_s = $2
              WHERE retired_s IS NULL
                AND (next_due_s IS NULL OR next_due_s > $2)
+               AND paused = 0
                AND (listing_id IS NOT NULL OR $3 = 1)
                AND eval_id IN (SELECT id FROM eval WHERE ruleset_id <> $1)",
         )

@@ -222,6 +222,17 @@ async fn name_targets(
         let tied =
             Tied { kind: target.surface, url: &target.url, role: target.role, host, interval_s: target.interval_s };
         let surface = tie(w, id, &tied, now_s).await?;
+        // The operator's own are always looked at first.
+        sqlx::query(
+            "UPDATE surface
+             SET interval_s = $2, urgent = CASE WHEN $3 = 1 THEN 2 WHEN urgent = 2 THEN 0 ELSE urgent END
+             WHERE id = $1",
+        )
+        .bind(surface)
+        .bind(target.interval_s)
+        .bind(i64::from(target.is_own))
+        .execute(w.on())
+        .await?;
         let_other_addresses_go(w, trends, id, surface, target.role, now_s).await?;
         if how != Sighting::Known {
             refold(w, trends, id, now_s).await?;

@@ -28,8 +28,10 @@ const CURSOR_LIVES: i64 = 3600;
 const GONE_AFTER: i64 = 2;
 /// Characters kept of what an entry says in words.
 const LONGEST_TEXT: usize = 500;
-/// The share of a registry's listings, in percent, that may be gone at once without being held back.
+/// The share of a registry's listings, in percent, that may be missing at once and still be believed.
 const MOST_GONE_PERCENT: i64 = 20;
+/// So few may be missing whatever their share: one of three in a small registry is no reset.
+const FEW_GONE: i64 = 5;
 
 /// One entry of a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +103,8 @@ pub struct PageStored {
 pub enum WalkEnd {
     /// By itself: everything was seen.
     Complete,
+    /// By itself, and a person says that what is missing from it is gone, however much that is.
+    CompleteLossAccepted,
     /// For this reason, before everything was seen.
     Incomplete(String),
 }
@@ -241,8 +245,12 @@ impl Store {
         let mut trends = Trends::default();
         let open = OpenWalk::load(&mut w, walk).await?;
         let mut finished = WalkFinished { names: names_seen(&mut w, &open).await?, ..WalkFinished::default() };
-        if *end == WalkEnd::Complete && open.is_full {
-            count_absence(&mut w, &mut trends, &open, &mut finished, now_s).await?;
+        if open.is_full {
+            match end {
+                WalkEnd::Complete => count_absence(&mut w, &mut trends, &open, &mut finished, now_s).await?,
+                WalkEnd::CompleteLossAccepted => accept_loss(&mut w, &mut trends, &open, &mut finished, now_s).await?,
+                WalkEnd::Incomplete(_) => {}
+            }
         }
         close_walk(&mut w, &open, end, now_s).await?;
         let counts = CrawlCounts {
@@ -653,7 +661,7 @@ async fn point_surface(
         .await?;
     }
     let done = sqlx::query(
-        "UPDATE surface SET listing_id = $2, next_due_s = $4
+        "UPDATE surface SET listing_id = $2, next_due_s = $4, urgent = CASE WHEN urgent = 0 THEN 1 ELSE urgent END
          WHERE id = $1 AND (listing_id IS NULL OR listing_id <> $2 OR document_id IS NULL OR document_id <> $3)",
     )
     .bind(surface)
@@ -707,7 +715,8 @@ async fn names_seen(w: &mut Writing, walk: &OpenWalk) -> Result<i64> {
     Ok(n)
 }
 
-/// After a complete full walk: who was not in it has missed one more; who missed two is gone, unless too many would be.
+/// After a complete full walk: who was not in it has missed one more; who missed two is gone, unless so many are missing
+/// that the list itself is not believed.
 async fn count_absence(
     w: &mut Writing,
     trends: &mut Trends,
@@ -716,20 +725,18 @@ async fn count_absence(
     now_s: i64,
 ) -> Result<()> {
     let row = sqlx::query(
-        "SELECT COUNT(*), CAST(COALESCE(SUM(CASE WHEN walk_id <> $2 THEN 1 ELSE 0 END), 0) AS BIGINT),
-                CAST(COALESCE(SUM(CASE WHEN walk_id <> $2 AND missed + 1 >= $3 THEN 1 ELSE 0 END), 0) AS BIGINT)
+        "SELECT COUNT(*), CAST(COALESCE(SUM(CASE WHEN walk_id <> $2 THEN 1 ELSE 0 END), 0) AS BIGINT)
          FROM listing
          WHERE source_id = $1 AND gone_s IS NULL",
     )
     .bind(walk.source)
     .bind(walk.id)
-    .bind(GONE_AFTER)
     .fetch_one(w.on())
     .await?;
-    let (known, absent, leaving): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    if leaving * 100 > known * MOST_GONE_PERCENT {
-        finished.held_back = leaving;
-        return hold_back(w, walk, leaving, known, now_s).await;
+    let (known, absent): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    if !is_believable(known, absent) {
+        finished.held_back = absent;
+        return hold_back(w, walk, absent, known, now_s).await;
     }
     if absent == 0 {
         return Ok(());
@@ -739,6 +746,41 @@ async fn count_absence(
         .bind(walk.id)
         .execute(w.on())
         .await?;
+    mark_gone(w, trends, walk, finished, now_s).await
+}
+
+/// Whether a complete list from which `absent` of `known` listings are missing tells of a smaller world, and not of a
+/// registry that was reset or a proxy that cuts. A list without any of them never does.
+fn is_believable(known: i64, absent: i64) -> bool {
+    let is_empty = known > 0 && absent == known;
+    !is_empty && (absent < FEW_GONE || absent * 100 <= known * MOST_GONE_PERCENT)
+}
+
+/// A person has looked: what is missing from this walk is gone.
+async fn accept_loss(
+    w: &mut Writing,
+    trends: &mut Trends,
+    walk: &OpenWalk,
+    finished: &mut WalkFinished,
+    now_s: i64,
+) -> Result<()> {
+    sqlx::query("UPDATE listing SET missed = $3 WHERE source_id = $1 AND gone_s IS NULL AND walk_id <> $2")
+        .bind(walk.source)
+        .bind(walk.id)
+        .bind(GONE_AFTER)
+        .execute(w.on())
+        .await?;
+    mark_gone(w, trends, walk, finished, now_s).await
+}
+
+/// Marks what has missed enough complete walks, and settles the targets that lose by it.
+async fn mark_gone(
+    w: &mut Writing,
+    trends: &mut Trends,
+    walk: &OpenWalk,
+    finished: &mut WalkFinished,
+    now_s: i64,
+) -> Result<()> {
     let gone = sqlx::query(
         "UPDATE listing SET gone_s = $2, is_current = 0, changed_s = $2
          WHERE source_id = $1 AND gone_s IS NULL AND missed >= $3
@@ -789,11 +831,13 @@ async fn settle_after_loss(
     targets::declare(w, target, &current.version).await
 }
 
-/// Too many would be gone: a registry that was reset, or a proxy that cuts. A person is told, nothing is marked.
-async fn hold_back(w: &mut Writing, walk: &OpenWalk, leaving: i64, known: i64, now_s: i64) -> Result<()> {
+/// Too much is missing: a registry that was reset, or a proxy that cuts. A person is told, nothing is counted.
+async fn hold_back(w: &mut Writing, walk: &OpenWalk, absent: i64, known: i64, now_s: i64) -> Result<()> {
+    let source: String =
+        sqlx::query_scalar("SELECT name FROM source WHERE id = $1").bind(walk.source).fetch_one(w.on()).await?;
     let note = format!(
-        "{leaving} of {known} listings are missing from this walk for the second time. That is more than \
-         {MOST_GONE_PERCENT} % at once, so none was marked gone."
+        "{absent} of {known} listings are missing from this walk, more than {MOST_GONE_PERCENT} % at once: none was \
+         counted as missing. If the registry did drop them, say so with `plumbline crawl --accept-loss {source}`."
     );
     sqlx::query("UPDATE crawl SET note = $2 WHERE id = $1")
         .bind(walk.crawl)
@@ -806,7 +850,7 @@ async fn hold_back(w: &mut Writing, walk: &OpenWalk, leaving: i64, known: i64, n
 
 async fn close_walk(w: &mut Writing, walk: &OpenWalk, end: &WalkEnd, now_s: i64) -> Result<()> {
     let (state, problem) = match end {
-        WalkEnd::Complete => (CrawlState::Complete, None),
+        WalkEnd::Complete | WalkEnd::CompleteLossAccepted => (CrawlState::Complete, None),
         WalkEnd::Incomplete(problem) => (CrawlState::Incomplete, Some(shortened(problem, 500))),
     };
     let is_complete = i64::from(state == CrawlState::Complete);
@@ -822,7 +866,8 @@ async fn close_walk(w: &mut Writing, walk: &OpenWalk, end: &WalkEnd, now_s: i64)
         "UPDATE source
          SET problem = $2,
              last_pass_s = CASE WHEN $3 = 1 THEN $5 ELSE last_pass_s END,
-             last_full_s = CASE WHEN $3 = 1 AND $4 = 1 THEN $5 ELSE last_full_s END
+             last_full_s = CASE WHEN $3 = 1 AND $4 = 1 THEN $5 ELSE last_full_s END,
+             full_pages = CASE WHEN $3 = 1 AND $4 = 1 THEN $6 ELSE full_pages END
          WHERE id = $1",
     )
     .bind(walk.source)
@@ -830,6 +875,7 @@ async fn close_walk(w: &mut Writing, walk: &OpenWalk, end: &WalkEnd, now_s: i64)
     .bind(is_complete)
     .bind(i64::from(walk.is_full))
     .bind(walk.started_s)
+    .bind(walk.pages)
     .execute(w.on())
     .await?;
     Ok(())

@@ -228,6 +228,8 @@ words! {
         Deleted = "deleted",
         /// Nothing was at its address for a month.
         Absent = "absent",
+        /// Whoever stands behind it asked to be left alone.
+        OptedOut = "opted_out",
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::header::{self, HeaderMap, HeaderValue};
 use plumbline_rules::session::{Exchange, Response, Step, WireError};
+use plumbline_store::steering::OptOuts;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
@@ -21,6 +22,7 @@ use super::redirect::{self, Hop, Next, Trail};
 use super::resolver::GuardedResolver;
 use super::robots::{self, Policy, Wish};
 use super::{NetError, NetSettings, failure, record};
+use crate::targets::host_of;
 
 /// The codings that are asked for; `deflate` is undone as well when a server sends it unasked.
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("gzip, br, zstd");
@@ -39,6 +41,7 @@ struct Inner {
     http: reqwest::Client,
     politeness: Politeness,
     robots: robots::Cache,
+    opt_outs: RwLock<OptOuts>,
     user_agent: HeaderValue,
     /// There are certificate authorities to trust.
     trusts: bool,
@@ -57,7 +60,8 @@ impl Client {
         let (http, trusts) = http_client(&settings, resolver)?;
         let politeness = Politeness::new(settings.manners.clone());
         let robots = robots::Cache::default();
-        Ok(Self(Arc::new(Inner { settings, guard, http, politeness, robots, user_agent, trusts })))
+        let opt_outs = RwLock::default();
+        Ok(Self(Arc::new(Inner { settings, guard, http, politeness, robots, opt_outs, user_agent, trusts })))
     }
 
     /// The addresses that may be called.
@@ -70,6 +74,19 @@ impl Client {
     #[must_use]
     pub fn politeness(&self) -> &Politeness {
         &self.0.politeness
+    }
+
+    /// Whom not to call from now on, wherever an address or a redirect leads.
+    pub fn set_opt_outs(&self, opt_outs: OptOuts) {
+        *self.0.opt_outs.write().unwrap_or_else(PoisonError::into_inner) = opt_outs;
+    }
+
+    /// Whether whoever stands behind this address asked to be left alone.
+    #[must_use]
+    pub fn is_opted_out(&self, url: &Url) -> bool {
+        let opt_outs = self.0.opt_outs.read().unwrap_or_else(PoisonError::into_inner);
+        let host = host_of(url.as_str()).filter(|_| !opt_outs.is_empty());
+        host.is_some_and(|host| opt_outs.covers_host(&host.name, &host.domain))
     }
 
     /// Asks, follows redirects, and records everything that was said.
@@ -116,6 +133,9 @@ impl Client {
 
     /// Whether a URL may be called, as far as its text tells.
     fn check(&self, way: Way, url: &Url) -> Result<(), WireError> {
+        if way != Way::Webhook && self.is_opted_out(url) {
+            return Err(WireError::OptOut);
+        }
         let checked = match way {
             Way::Crawl | Way::Listed | Way::Registry | Way::Robots => self.0.guard.check_url(url),
             Way::Webhook => self.0.guard.check_webhook_url(url),
@@ -180,6 +200,7 @@ impl Client {
         let start = Instant::now();
         let (body, next) = match self.send(sent).await? {
             Err(error) => {
+                failed(turn.as_ref());
                 exchange.error = Some(error);
                 (None, Next::Stay)
             }
@@ -213,7 +234,9 @@ impl Client {
         }
     }
 
-    fn usual_gap(&self) -> Duration {
+    /// The gap between two requests to a host that asks for none of its own.
+    #[must_use]
+    pub fn usual_gap(&self) -> Duration {
         Duration::from_millis(self.0.settings.manners.pace_ms)
     }
 
@@ -295,6 +318,13 @@ fn next_hop(way: Way, hop: &Hop, status: u16, location: Option<&str>, trail: &Tr
 fn heard(turn: Option<&Turn>, response: &Response, now: DateTime<Utc>) {
     if let Some(turn) = turn {
         turn.heard(response.status, response.headers.get("retry-after").map(String::as_str), now);
+    }
+}
+
+/// Nobody answered.
+fn failed(turn: Option<&Turn>) {
+    if let Some(turn) = turn {
+        turn.failed();
     }
 }
 

@@ -108,6 +108,7 @@ fn of_error(error: WireError) -> Outcome {
         WireError::AddressGuard => Outcome::Skipped(Skip::AddressGuard),
         WireError::BadUrl => Outcome::Skipped(Skip::BadUrl),
         WireError::Robots => Outcome::Skipped(Skip::Robots),
+        WireError::OptOut => Outcome::Skipped(Skip::OptOut),
         // The server answered and the answer is a finding, as with a body that is too large.
         WireError::RedirectLimit => Outcome::Ok,
         WireError::Protocol => Outcome::Unreachable(Unreachable::NotHttp),

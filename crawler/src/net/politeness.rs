@@ -25,6 +25,8 @@ settings! {
         pub per_site: usize = 4,
         /// Most requests at a time altogether. At least 1.
         pub concurrency: usize = 64,
+        /// Most requests a minute altogether, evenly spread. 0: no such bound.
+        pub per_minute: u32 = 0,
     }
 }
 
@@ -37,6 +39,13 @@ const DEFAULT_PENALTY: Duration = Duration::from_secs(30);
 /// How long a host that throttled us is called half as often.
 const SLOW_FOR: Duration = Duration::from_secs(60 * 60);
 
+/// So many requests in a row without an answer, and the circuit of a host opens: it is left alone for a while.
+const CIRCUIT_OPENS_AT: u32 = 5;
+
+/// How long at first; twice as long with every further failure, at most half an hour.
+const CIRCUIT_FIRST: Duration = Duration::from_secs(60);
+const CIRCUIT_MOST: Duration = Duration::from_secs(30 * 60);
+
 /// Idle entries are swept out when a table has grown to this size, and then at twice what was left.
 const SWEEP_AT: usize = 1024;
 
@@ -45,6 +54,8 @@ const SWEEP_AT: usize = 1024;
 pub struct Politeness {
     manners: Manners,
     everybody: Arc<Semaphore>,
+    /// When the next request of all may begin.
+    beat: Mutex<Option<Instant>>,
     hosts: Mutex<Table<Host>>,
     sites: Mutex<Table<Site>>,
 }
@@ -75,6 +86,10 @@ struct Site {
 struct Pace {
     next_at: Instant,
     slow_until: Option<Instant>,
+    /// Requests in a row that nobody answered.
+    failures: u32,
+    /// The circuit: nothing new is begun before.
+    open_until: Option<Instant>,
 }
 
 impl Politeness {
@@ -82,7 +97,7 @@ impl Politeness {
     #[must_use]
     pub fn new(manners: Manners) -> Self {
         let everybody = Arc::new(Semaphore::new(manners.concurrency.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { manners, everybody, hosts: Mutex::default(), sites: Mutex::default() }
+        Self { manners, everybody, beat: Mutex::default(), hosts: Mutex::default(), sites: Mutex::default() }
     }
 
     /// Waits until it is our turn at the host of `url`. `pace` replaces the usual gap after this request.
@@ -97,21 +112,33 @@ impl Politeness {
         tokio::time::sleep_until(host.next_at()).await;
         let of_site = self.site(url).few.clone().acquire_owned().await?;
         let of_all = self.everybody.clone().acquire_owned().await?;
+        if let Some(beat) = self.beat() {
+            tokio::time::sleep_until(beat).await;
+        }
         let gap = pace.unwrap_or(Duration::from_millis(self.manners.pace_ms));
         Ok(Turn { host, gap, _alone: alone, _of_site: of_site, _of_all: of_all })
     }
 
-    /// How long the host of `url` still asks to be left alone; zero when it does not.
+    /// How long the host of `url` is still to be left alone, because it asked for that or because it does not answer;
+    /// zero when it is not.
     #[must_use]
     pub fn wait_for(&self, url: &Url) -> Duration {
-        let known = held(&self.hosts).entries.get(&host_key(url)).map(|host| host.next_at());
+        let known = held(&self.hosts).entries.get(&host_key(url)).map(|host| held(&host.pace).rests_until());
         known.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// When the next request of all may begin; `None` without a bound on them.
+    fn beat(&self) -> Option<Instant> {
+        let gap = Duration::from_secs(60).checked_div(self.manners.per_minute)?;
+        let mut beat = held(&self.beat);
+        let at = beat.unwrap_or_else(Instant::now).max(Instant::now());
+        *beat = Some(at + gap);
+        Some(at)
     }
 
     fn host(&self, url: &Url) -> Arc<Host> {
         let now = Instant::now();
-        let fresh =
-            || Host { one: Arc::new(Semaphore::new(1)), pace: Mutex::new(Pace { next_at: now, slow_until: None }) };
+        let fresh = || Host { one: Arc::new(Semaphore::new(1)), pace: Mutex::new(Pace::from(now)) };
         held(&self.hosts).entry(host_key(url), fresh, |host| held(&host.pace).is_idle(now))
     }
 
@@ -122,8 +149,14 @@ impl Politeness {
 }
 
 impl Turn {
+    /// Notes that nobody answered, so that a host that is down is not asked for each of its surfaces.
+    pub fn failed(&self) {
+        held(&self.host.pace).fail(Instant::now());
+    }
+
     /// Notes an answer, so that a host that asks for a rest gets it.
     pub fn heard(&self, status: u16, retry_after: Option<&str>, now: DateTime<Utc>) {
+        held(&self.host.pace).answer();
         if let Some(rest) = penalty(status, retry_after, now) {
             held(&self.host.pace).rest(Instant::now(), rest);
         }
@@ -143,6 +176,29 @@ impl Host {
 }
 
 impl Pace {
+    fn from(now: Instant) -> Pace {
+        Pace { next_at: now, slow_until: None, failures: 0, open_until: None }
+    }
+
+    /// Nobody answered.
+    fn fail(&mut self, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        if let Some(beyond) = self.failures.checked_sub(CIRCUIT_OPENS_AT) {
+            let rest = CIRCUIT_FIRST.saturating_mul(1 << beyond.min(16)).min(CIRCUIT_MOST);
+            self.open_until = Some(now + rest);
+        }
+    }
+
+    /// Somebody answered, whatever it was.
+    fn answer(&mut self) {
+        (self.failures, self.open_until) = (0, None);
+    }
+
+    /// Before this nothing new is begun.
+    fn rests_until(&self) -> Instant {
+        self.open_until.map_or(self.next_at, |open| open.max(self.next_at))
+    }
+
     /// A request has ended: the next may follow after the gap, or twice the gap while the host is slow.
     fn leave(&mut self, now: Instant, gap: Duration) {
         let is_slow = self.slow_until.is_some_and(|until| now < until);
@@ -158,7 +214,8 @@ impl Pace {
 
     /// Forgetting it changes nothing.
     fn is_idle(&self, now: Instant) -> bool {
-        self.next_at <= now && self.slow_until.is_none_or(|until| until <= now)
+        let is_past = |until: Option<Instant>| until.is_none_or(|until| until + CIRCUIT_MOST <= now);
+        self.next_at <= now && self.slow_until.is_none_or(|until| until <= now) && is_past(self.open_until)
     }
 }
 
@@ -251,7 +308,7 @@ mod tests {
     }
 
     fn politeness(pace_ms: u64, per_site: usize, concurrency: usize) -> Arc<Politeness> {
-        Arc::new(Politeness::new(Manners { pace_ms, per_site, concurrency }))
+        Arc::new(Politeness::new(Manners { pace_ms, per_site, concurrency, per_minute: 0 }))
     }
 
     fn noon() -> DateTime<Utc> {
@@ -345,6 +402,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_host_that_does_not_answer_is_left_alone_ever_longer_until_it_does() {
+        let politeness = politeness(0, 9, 9);
+        let place = url("https://a.dev/");
+        let mut rests = Vec::new();
+        for _ in 0..12 {
+            politeness.turn(&place, None).await.unwrap().failed();
+            rests.push(politeness.wait_for(&place).as_secs());
+        }
+        assert_eq!(rests, [0, 0, 0, 0, 60, 120, 240, 480, 960, 1800, 1800, 1800]);
+        politeness.turn(&place, None).await.unwrap().heard(500, None, noon());
+        assert_eq!(politeness.wait_for(&place), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bound_on_all_requests_spreads_them_evenly() {
+        let manners = Manners { pace_ms: 0, per_site: 9, concurrency: 9, per_minute: 30 };
+        let politeness = Arc::new(Politeness::new(manners));
+        let hosts = ["https://a.dev/", "https://b.dev/", "https://c.dev/"];
+        assert_eq!(seconds(&begun_at(&politeness, &hosts, Duration::ZERO).await), [0, 2, 4]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_turn_that_nobody_waits_for_any_more_is_passed_on() {
         let politeness = politeness(0, 9, 9);
         let place = url("https://a.dev/");
@@ -433,7 +512,7 @@ mod tests {
         #[test]
         fn a_host_is_never_called_before_its_gap_or_rest(gaps in prop::collection::vec((0..5_000_u64, 0..1_000_u64, any::<bool>()), 1..20)) {
             let mut now = Instant::now();
-            let mut pace = Pace { next_at: now, slow_until: None };
+            let mut pace = Pace::from(now);
             for (gap_ms, rest_s, is_throttled) in gaps {
                 now = now.max(pace.next_at);
                 let rest = Duration::from_secs(rest_s);

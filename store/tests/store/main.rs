@@ -4,6 +4,7 @@ mod opening;
 mod record;
 mod sources;
 mod speed;
+mod steering;
 mod support;
 mod surfaces;
 mod targets;

@@ -75,13 +75,18 @@ async fn a_newer_database_is_refused_and_left_alone() {
 async fn an_older_file_is_copied_before_it_is_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");
-    Store::open(path.to_str().unwrap()).await.unwrap().close().await;
-    raw(
-        &path,
-        "DROP TABLE report; DROP TABLE saved_view; DROP TABLE audit; DROP TABLE api_token; DROP TABLE role_binding;
-                DROP TABLE login_session; DROP TABLE account; DELETE FROM _sqlx_migrations WHERE version = 11",
-    )
-    .await;
+    // The schema as it was before the eleventh migration.
+    let older = folder.path().join("migrations");
+    std::fs::create_dir(&older).unwrap();
+    for file in std::fs::read_dir("../migrations").unwrap().map(Result::unwrap) {
+        if file.file_name().to_str().unwrap() < "0011" {
+            std::fs::copy(file.path(), older.join(file.file_name())).unwrap();
+        }
+    }
+    sqlx::any::install_default_drivers();
+    let mut file = AnyConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.unwrap();
+    sqlx::migrate::Migrator::new(older).await.unwrap().run(&mut file).await.unwrap();
+    file.close().await.unwrap();
     let store = Store::open(path.to_str().unwrap()).await.unwrap();
     assert_eq!(number(&store, "SELECT COUNT(*) FROM report").await, 0);
     store.close().await;

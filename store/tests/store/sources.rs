@@ -5,7 +5,7 @@ use plumbline_store::rulesets::RuleFacts;
 use plumbline_store::sources::{CrawlCounts, CrawlEnd, Fault, MOST_FAULTS};
 use plumbline_store::words::{CrawlKind, CrawlState, SourceKind};
 
-use crate::support::{HOUR, NOON, events, for_each_database, number, registry, rule, rules, ruleset};
+use crate::support::{HOUR, NOON, events, for_each_database, number, registry, rule, rules, ruleset, take};
 
 #[tokio::test]
 async fn a_source_is_known_by_kind_and_name() {
@@ -62,8 +62,8 @@ async fn what_a_dead_process_left_open_is_marked_interrupted() {
         let alive = store.start_crawl(CrawlKind::Round, None, None, "alive", NOON).await.unwrap();
         store.begin_walk(source, dead, None, NOON).await.unwrap();
         let surface = crate::support::one_card(&store).await;
-        assert_eq!(store.due_surfaces(NOON, 9, "dead", NOON + HOUR).await.unwrap().len(), 1);
-        assert_eq!(store.due_surfaces(NOON, 9, "alive", NOON + HOUR).await.unwrap().len(), 0);
+        assert_eq!(store.due_surfaces(NOON, take(9, NOON + HOUR), "dead").await.unwrap().len(), 1);
+        assert_eq!(store.due_surfaces(NOON, take(9, NOON + HOUR), "alive").await.unwrap().len(), 0);
 
         assert_eq!(store.recover(NOON + 60, |holder| holder == "alive").await.unwrap(), 1);
 
@@ -71,7 +71,7 @@ async fn what_a_dead_process_left_open_is_marked_interrupted() {
         assert_eq!(store.crawl(dead).await.unwrap().finished_s, Some(NOON + 60));
         assert_eq!(store.crawl(alive).await.unwrap().state, CrawlState::Running);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM walk WHERE state = 'interrupted'").await, 1);
-        let due = store.due_surfaces(NOON + 60, 9, "alive", NOON + HOUR).await.unwrap();
+        let due = store.due_surfaces(NOON + 60, take(9, NOON + HOUR), "alive").await.unwrap();
         assert_eq!(due[0].id, surface);
     })
     .await;

@@ -10,7 +10,7 @@ use plumbline_store::surfaces::Feed;
 use plumbline_store::walks::{Entry, WalkEnd};
 use plumbline_store::words::{Class, CrawlKind};
 
-use crate::support::{HOUR, NOON, entry, judged, registry, rule, said, seen};
+use crate::support::{HOUR, NOON, entry, judged, registry, rule, said, seen, take};
 
 /// Entries of the registry.
 const ENTRIES: usize = 20_000;
@@ -75,7 +75,7 @@ async fn speed_of_a_registry_of_twenty_thousand() {
     let start = Instant::now();
     let mut recorded = 0;
     loop {
-        let due = store.due_surfaces(NOON, u32::try_from(BATCH).unwrap(), "me", NOON + HOUR).await.unwrap();
+        let due = store.due_surfaces(NOON, take(u32::try_from(BATCH).unwrap(), NOON + HOUR), "me").await.unwrap();
         if due.is_empty() {
             break;
         }

@@ -9,6 +9,7 @@ use plumbline_store::documents::Body;
 use plumbline_store::judged::{Judged, Occurrence, RuleOutcome, Said};
 use plumbline_store::record::{Observation, Served};
 use plumbline_store::rulesets::RuleFacts;
+use plumbline_store::surfaces::Take;
 use plumbline_store::targets::{HostName, NewTarget, OwnerName};
 use plumbline_store::walks::Entry;
 use plumbline_store::words::{
@@ -137,6 +138,11 @@ pub async fn one_card(store: &Store) -> SurfaceId {
 pub async fn surface_of(store: &Store, host: &str) -> SurfaceId {
     let url = card(host).url;
     store.surface_at(SurfaceKind::AgentCard, &url).await.unwrap().unwrap()
+}
+
+/// So many surfaces, of one host as many as there are.
+pub fn take(limit: u32, until_s: i64) -> Take {
+    Take { limit, per_host: 1000, until_s }
 }
 
 pub fn body(text: &str) -> Body {

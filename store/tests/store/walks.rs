@@ -6,7 +6,7 @@ use plumbline_store::words::{CrawlKind, SurfaceKind};
 use plumbline_store::{Error, SourceId, Store};
 use sqlx::Row;
 
-use crate::support::{HOUR, NOON, entry, events, for_each_database, judged, number, registry, ruleset, seen};
+use crate::support::{HOUR, NOON, entry, events, for_each_database, judged, number, registry, ruleset, seen, take};
 
 async fn begin(store: &Store, source: SourceId, now_s: i64) -> Walk {
     let crawl = store.start_crawl(CrawlKind::FullWalk, Some(source), None, "me", now_s).await.unwrap();
@@ -50,7 +50,7 @@ async fn names_are_targets_and_versions_are_listings() {
         assert_eq!(number(&store, "SELECT COUNT(*) FROM owner WHERE slug = 'a'").await, 1);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM target WHERE declared_version = '1.1.0'").await, 1);
 
-        let due = store.due_surfaces(NOON, 9, "me", NOON + HOUR).await.unwrap();
+        let due = store.due_surfaces(NOON, take(9, NOON + HOUR), "me").await.unwrap();
         assert_eq!(due.len(), 2);
         assert_eq!(due[0].url, "https://registry.example/v0.1/servers/a%2Fx/versions/latest");
         let Feed::Listed(document) = due[0].from else { panic!("it is listed") };
@@ -117,7 +117,7 @@ async fn the_flag_moves_though_the_registry_does_not_say_so() {
         let rules = ruleset(&store).await;
         let source = registry(&store).await;
         walk(&store, source, &[entry("a/x", "1.0.0")], NOON).await;
-        let surface = store.due_surfaces(NOON, 9, "me", NOON + HOUR).await.unwrap()[0].clone();
+        let surface = store.due_surfaces(NOON, take(9, NOON + HOUR), "me").await.unwrap()[0].clone();
         let Feed::Listed(document) = surface.from else { panic!("it is listed") };
         let mut look = seen(surface.id, NOON, "", judged(rules, &[("a2a/e", 'F')]));
         look.served = plumbline_store::record::Served::Kept(document);
@@ -139,7 +139,7 @@ async fn the_flag_moves_though_the_registry_does_not_say_so() {
 
         // The same again makes nothing due once it was judged.
         let mut look = seen(surface.id, NOON + 10, "", judged(rules, &[("a2a/e", 'P')]));
-        look.served = match store.due_surfaces(NOON + 10, 9, "me", NOON + HOUR).await.unwrap()[0].from {
+        look.served = match store.due_surfaces(NOON + 10, take(9, NOON + HOUR), "me").await.unwrap()[0].from {
             Feed::Listed(document) => plumbline_store::record::Served::Kept(document),
             Feed::Fetched => panic!("it is listed"),
         };
@@ -157,7 +157,7 @@ async fn a_document_that_changes_without_a_version_is_due() {
     for_each_database(async |store| {
         let source = registry(&store).await;
         walk(&store, source, &[entry("a/x", "1.0.0")], NOON).await;
-        let surface = store.due_surfaces(NOON, 9, "me", NOON + HOUR).await.unwrap()[0].id;
+        let surface = store.due_surfaces(NOON, take(9, NOON + HOUR), "me").await.unwrap()[0].id;
         store.set_due(surface, None).await.unwrap();
         let edited = Entry { server: b"{}".to_vec(), ..entry("a/x", "1.0.0") };
         let on = begin(&store, source, NOON + 1).await;
@@ -235,19 +235,42 @@ async fn one_absence_then_a_sighting_begins_anew() {
 async fn too_much_gone_at_once_is_held_back() {
     for_each_database(async |store| {
         let source = registry(&store).await;
-        let all: Vec<_> = (0..10).map(|n| entry(&format!("a/{n}"), "1")).collect();
+        let all: Vec<_> = (0..30).map(|n| entry(&format!("a/{n}"), "1")).collect();
         walk(&store, source, &all, NOON).await;
-        walk(&store, source, &all[..7], NOON + 1).await;
-        let held = walk(&store, source, &all[..7], NOON + 2).await;
-        assert_eq!((held.gone, held.held_back), (0, 3));
-        assert_eq!(store.counts().await.unwrap().targets, 10);
+        // However often the list is that short.
+        for again in 1..4 {
+            let held = walk(&store, source, &all[..23], NOON + again).await;
+            assert_eq!((held.gone, held.held_back), (0, 7));
+        }
+        assert_eq!(store.counts().await.unwrap().targets, 30);
         let crawl = store.crawl(plumbline_store::CrawlId(3)).await.unwrap();
-        assert_eq!(crawl.counts.held_back, 3);
-        assert!(crawl.note.unwrap().starts_with("3 of 10 listings are missing"));
+        assert_eq!(crawl.counts.held_back, 7);
+        let note = crawl.note.unwrap();
+        assert!(note.starts_with("7 of 30 listings are missing") && note.contains("--accept-loss test"), "{note}");
         assert!(events(&store).await.contains(&"crawl.degraded".into()));
-        // Two is a fifth, which is still believed.
-        let few = walk(&store, source, &all[..8], NOON + 3).await;
-        assert_eq!((few.gone, few.held_back), (2, 0));
+        // Six is a fifth, which is still believed, after two walks of its own.
+        assert_eq!(walk(&store, source, &all[..24], NOON + 5).await.gone, 0);
+        let few = walk(&store, source, &all[..24], NOON + 6).await;
+        assert_eq!((few.gone, few.held_back), (6, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_list_without_anything_known_is_never_believed_until_a_person_says_so() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let all: Vec<_> = (0..3).map(|n| entry(&format!("a/{n}"), "1")).collect();
+        walk(&store, source, &all, NOON).await;
+        for again in 1..4 {
+            assert_eq!(walk(&store, source, &[], NOON + again).await.held_back, 3);
+        }
+        let accepted = begin(&store, source, NOON + 9).await;
+        store.store_page(accepted.id, &all[..1], None, NOON + 9).await.unwrap();
+        let finished = store.finish_walk(accepted.id, &WalkEnd::CompleteLossAccepted, NOON + 9).await.unwrap();
+        assert_eq!((finished.gone, finished.held_back), (2, 0));
+        assert_eq!(store.counts().await.unwrap().targets, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM listing").await, 3, "the rows stay");
     })
     .await;
 }
@@ -266,7 +289,7 @@ async fn a_version_that_vanishes_gives_way_to_the_next() {
         assert_eq!(current(&store).await[0], "a/x 2.0.0");
         walk(&store, source, &page(vec![old]), NOON + 2).await;
         assert_eq!(current(&store).await[0], "a/x 1.0.0");
-        let due = store.due_surfaces(NOON + 2, 99, "me", NOON + HOUR).await.unwrap();
+        let due = store.due_surfaces(NOON + 2, take(99, NOON + HOUR), "me").await.unwrap();
         assert!(due.iter().any(|surface| surface.due_s == NOON + 2));
     })
     .await;
