@@ -60,6 +60,10 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>, given: &
         Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
             crate::registry::api_profile(stated)
         }
+        Kind::History => {
+            let last = crate::common::drift::crawls(root).pop().filter(|last| crate::a2a::looks_like_a_card(*last));
+            last.map_or((Profile::NONE, Known::Undetermined), |card| crate::a2a::profile(card, stated))
+        }
         _ if crate::mcp::is_its_kind(kind) => crate::mcp::profile(kind, root, stated, given.claimed.is_some()),
         _ => (Profile::NONE, Known::Undetermined),
     }

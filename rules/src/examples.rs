@@ -20,6 +20,7 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
     ("a2a-0.3", Kind::AgentCard, "0.3", include_str!("../examples/a2a-0.3.json")),
     ("a2a-0.2", Kind::AgentCard, "0.2", include_str!("../examples/a2a-0.2.json")),
     ("a2a-0.1", Kind::AgentCard, "0.1", include_str!("../examples/a2a-0.1.json")),
+    ("history-1.0", Kind::History, "1.0", include_str!("../examples/history.json")),
     ("server-json-2025-12-11", Kind::ServerJson, "2025-12-11", include_str!("../examples/server-json-2025-12-11.json")),
     ("server-json-draft", Kind::ServerJson, "draft", include_str!("../examples/server-json-draft.json")),
     ("server-json-2025-09-29", Kind::ServerJson, "2025-09-29", include_str!("../examples/server-json-2025-09-29.json")),

@@ -305,9 +305,14 @@ fn plan(kind: Kind, profile: Profile) -> &'static [Planned] {
     plans.entry((kind, profile)).or_insert_with(|| Box::leak(make_plan(kind, profile).into_boxed_slice()))
 }
 
+/// Whether a rule for every kind concerns this one: the documents in a history were judged when they came.
+fn looks_inside(rule: &Rule, kind: Kind) -> bool {
+    kind != Kind::History || matches!(rule.check, Check::Body(_))
+}
+
 fn make_plan(kind: Kind, profile: Profile) -> Vec<Planned> {
     let mut rules: Vec<&'static Rule> = catalogue::rules()
-        .filter(|rule| rule.on.is_empty() || rule.on.contains(&kind))
+        .filter(|rule| rule.on.contains(&kind) || (rule.on.is_empty() && looks_inside(rule, kind)))
         .filter(|rule| profile.admits(rule.versions))
         .collect();
     rules.sort_by_key(|rule| turn(rule));

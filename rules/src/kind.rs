@@ -63,6 +63,10 @@ crate::words! {
         OauthClientMetadata = "oauth-client-metadata",
         /// A token endpoint's answer.
         OauthTokenResponse = "oauth-token-response",
+        /// Documents of one place that were accepted one after the other, oldest first (`crawls`), with what the operator
+        /// expects (`pin`), what came of asking (`observations`), the times of the looks (`at`) and the keys of the signer
+        /// (`jwks`).
+        History = "history",
         /// An OpenAPI description.
         Openapi = "openapi",
         /// A JSON document whose kind nobody stated and nothing shows.
@@ -103,6 +107,7 @@ impl Kind {
             Kind::OauthOpenidConfiguration => "OpenID configuration",
             Kind::OauthClientMetadata => "OAuth client metadata",
             Kind::OauthTokenResponse => "token response",
+            Kind::History => "history",
             Kind::Openapi => "OpenAPI document",
             Kind::Unknown => "document of unknown kind",
         }
@@ -119,7 +124,7 @@ impl Kind {
             | Kind::OauthOpenidConfiguration
             | Kind::OauthClientMetadata
             | Kind::OauthTokenResponse => 64 * KIB,
-            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => 8 * KIB * KIB,
+            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::History => 8 * KIB * KIB,
             Kind::Openapi
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult

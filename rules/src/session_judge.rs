@@ -310,6 +310,32 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_from_the_future_is_told_by_the_date_of_the_answer() {
+        let page = |date: &str| {
+            let block =
+                r#"{"status": "active", "publishedAt": "2026-05-02T10:00:00Z", "updatedAt": "2026-05-02T10:04:00Z"}"#;
+            let entry = format!(
+                r#"{{"server": {{"name": "a/b"}}, "_meta": {{"io.modelcontextprotocol.registry/official": {block}}}}}"#
+            );
+            let answer =
+                format!(r#"{{"status": 200, "headers": {{"date": "{date}"}}, "body": {{"servers": [{entry}]}}}}"#);
+            let session: Session = serde_json::from_str(&format!(
+                r#"{{"exchanges": [{}]}}"#,
+                got("https://r.example.com/v0.1/servers", &answer)
+            ))
+            .expect("it is a session");
+            let report = judge_session(&session, Surface::Registry, None, &Given::default(), &Settings::default());
+            report
+                .fired()
+                .filter(|(rule, _)| rule.id == "registry/timestamp-order")
+                .map(|(_, found)| found.len())
+                .sum::<usize>()
+        };
+        assert_eq!(page("Sat, 02 May 2026 10:00:00 GMT"), 0);
+        assert_eq!(page("Sat, 02 May 2026 09:58:00 GMT"), 1);
+    }
+
+    #[test]
     fn six_redirects_are_too_many() {
         let hop = |n: usize| {
             let response = format!(r#"{{"status": 302, "headers": {{"location": "/{}"}}}}"#, n + 1);

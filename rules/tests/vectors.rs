@@ -37,7 +37,7 @@ impl Vector {
 }
 
 /// Kinds whose documents are conversations or stored pairs: judged once their rules are delivered.
-const LATER: &[&str] = &["history", "a2a-live", "registry-drift"];
+const LATER: &[&str] = &["a2a-live", "registry-drift"];
 
 fn vectors(family: &str) -> Option<Vec<Vector>> {
     let shared = std::env::var_os("PLUMBLINE_SHARED")
@@ -67,7 +67,9 @@ const BESIDE: &[(&str, &str, &str)] = &[
     ("a2a/jwks-private-key", "public only", "a2a/signature-invalid"),
     ("a2a/jwks-key-mismatch", "no use, no alg", "a2a/signature-invalid"),
     ("a2a/jwks-weak-key", "2048 bits", "a2a/signature-invalid"),
-    // As their notes say.
+    // What the rule's own text puts beside it, or its note.
+    ("common/added-while-auth-loosened", "a new skill, and no requirement any more", "a2a/security-weakened"),
+    ("a2a/signature-lost", "signed by another key of the set", "a2a/signing-key-changed"),
     ("a2a/jwks-invalid", "empty set is well formed (jwks-key-missing)", "a2a/jwks-key-missing"),
     ("a2a/signature-invalid", SDK_FORM, "a2a/signature-noncanonical"),
     ("a2a/signature-invalid", SDK_FORM, "a2a/empty-required-string"),

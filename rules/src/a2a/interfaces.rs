@@ -107,9 +107,9 @@ pub(super) struct Endpoint<'d> {
     /// Its text.
     pub(super) text: &'d str,
     /// The value of `protocolBinding`, `transport` or `preferredTransport`.
-    binding: Option<Node<'d>>,
+    pub(super) binding: Option<Node<'d>>,
     /// Whether it is an entry of `supportedInterfaces`.
-    is_new: bool,
+    pub(super) is_new: bool,
 }
 
 impl Endpoint<'_> {

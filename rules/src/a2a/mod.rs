@@ -5,6 +5,7 @@
 
 mod capabilities;
 mod detect;
+mod drift;
 mod interfaces;
 mod keys;
 mod links;
@@ -21,6 +22,7 @@ mod verify;
 mod versions;
 
 pub(crate) use detect::{looks_like_a_card, profile};
+pub(crate) use drift::{change_is_named, loosened_and_added};
 pub(crate) use verify::Signatures;
 
 use crate::rule::Rule;
@@ -41,4 +43,5 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     signatures::SHAPES,
     signatures::RULES,
     keys::RULES,
+    drift::RULES,
 ];

@@ -112,6 +112,11 @@ impl Signatures {
         Signatures { entries, sets: sets.described() }
     }
 
+    /// The thumbprints of the keys whose signatures are valid.
+    pub(super) fn signers(&self) -> Vec<Hash> {
+        self.entries.iter().filter_map(|entry| entry.thumbprint).collect()
+    }
+
     /// As the report has them.
     pub(crate) fn reported(&self) -> Vec<CheckedSignature> {
         let reported = |entry: &Entry| CheckedSignature {

@@ -10,6 +10,7 @@ macro_rules! in_params {
 
 mod body;
 mod credentials;
+pub(crate) mod drift;
 mod hostile;
 mod people;
 mod secrets;
@@ -22,4 +23,4 @@ use crate::rule::Rule;
 
 /// The topics in the order their rules run.
 pub(crate) const TOPICS: &[&[&Rule]] =
-    &[wire::RULES, body::RULES, secrets::RULES, urls::RULES, hostile::RULES, people::RULES];
+    &[wire::RULES, body::RULES, secrets::RULES, urls::RULES, hostile::RULES, people::RULES, drift::RULES];

@@ -6,11 +6,11 @@ use super::revision::API;
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
-use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
+use crate::rule::{Basis, Check, Evidence, Impact, Rule, Severity, fires, silent};
 use crate::text::{Instant, quote};
 
 pub(super) const RULES: &[&Rule] =
-    &[&OFFICIAL_META_MISSING, &STATUS_UNRECOGNISED, &ENTRY_DEPRECATED, &TIMESTAMP_INVALID];
+    &[&OFFICIAL_META_MISSING, &STATUS_UNRECOGNISED, &ENTRY_DEPRECATED, &TIMESTAMP_INVALID, &TIMESTAMP_ORDER];
 
 /// The registry's own block of an entry.
 pub(super) fn official(entry: Node<'_>) -> Option<Node<'_>> {
@@ -178,6 +178,52 @@ fn timestamp_invalid(entry: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
             && node.text().and_then(Instant::parse).is_none()
         {
             out.add(node, format!("{} is no date and time with an offset", shown(node)));
+        }
+    }
+}
+
+crate::rule! {
+    /// An entry was published before it was updated, and both lie in the past.
+    ///
+    /// Readers that ask for what changed since their last visit rely on the registry's clock.
+    static TIMESTAMP_ORDER = {
+        id: "registry/timestamp-order",
+        severity: Severity::Warning,
+        impact: Some(Impact::Cosmetic),
+        basis: Basis::Policy,
+        versions: API,
+        evidence: Evidence::Time,
+        place: "/_meta/io.modelcontextprotocol.registry~1official/updatedAt",
+        fix: "Check the registry's clock.",
+        spec: "crawler policy",
+        on: &[Kind::RegistryEntry, Kind::RegistryPage],
+        examples: &[
+            fires(
+                &["/_meta/io.modelcontextprotocol.registry~1official/updatedAt"],
+                r#"{"_meta": {"io.modelcontextprotocol.registry/official": {"updatedAt": "2020-01-01T10:00:00Z"}}}"#,
+            ),
+            silent(r#"{"_meta": {"io.modelcontextprotocol.registry/official": {"publishedAt": "2026-05-01T10:00:00Z", "updatedAt": "2026-05-01T12:00:00+02:00"}}}"#),
+        ],
+        check: Check::Document(timestamp_order),
+    }
+}
+
+/// How far the clocks of registry and server may differ, in seconds.
+const CLOCK_SKEW_S: i64 = 5 * 60;
+
+fn timestamp_order(listed: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    let date = context.answer().and_then(|(_, response)| Instant::parse_http(response.header("date")?));
+    let is_page = context.kind == Kind::RegistryPage;
+    let entries: Vec<_> = if is_page { super::page::entries(listed).collect() } else { vec![listed] };
+    for entry in entries {
+        let published = stamp(entry, "publishedAt");
+        for key in ["publishedAt", "updatedAt", "statusChangedAt"] {
+            let Some((node, at)) = stamp(entry, key) else { continue };
+            if published.is_some_and(|(_, published)| at < published) {
+                out.add(node, format!("{} is before the entry was published", shown(node)));
+            } else if date.is_some_and(|date| at.seconds - date.seconds > CLOCK_SKEW_S) {
+                out.add(node, format!("{} lies after the answer that says so", shown(node)));
+            }
         }
     }
 }

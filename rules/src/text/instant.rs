@@ -31,6 +31,17 @@ impl Instant {
         let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(rest)?;
         Some(Instant { seconds, nanoseconds })
     }
+
+    /// Reads a date as HTTP headers have it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7, the form to be written).
+    pub fn parse_http(text: &str) -> Option<Instant> {
+        const MONTHS: &[&str] = &["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let (_, date) = text.split_once(", ")?;
+        let mut parts = date.split(' ');
+        let (day, month, year, time) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let month = MONTHS.iter().position(|name| *name == month)? + 1;
+        let is_utc = parts.next() == Some("GMT") && parts.next().is_none();
+        is_utc.then(|| Instant::parse(&format!("{year}-{month:02}-{day}T{time}Z")))?
+    }
 }
 
 fn digits(bytes: &[u8]) -> Option<i64> {
@@ -114,6 +125,16 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(Instant::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_of_headers_are_read_in_the_form_to_be_written() {
+        let date = Instant::parse_http("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(date, Instant::parse("1994-11-06T08:49:37Z"));
+        assert!(date.is_some());
+        for other in ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994", "", ", "] {
+            assert_eq!(Instant::parse_http(other), None, "{other}");
         }
     }
 }
