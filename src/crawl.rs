@@ -17,6 +17,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::housekeeping::House;
 use crate::sample::Sample;
 use crate::settings::{LogSettings, Options, Settings};
 use crate::{serve, wiring};
@@ -107,6 +108,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let (walks, round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
         let summary = summary(&store, started.elapsed(), walks, round).await?;
         print(&summary, arguments.format)?;
+        House { store: store.clone(), retention: settings.retention.clone(), stop: stop.clone() }.after_a_crawl().await;
         interrupted.abort();
         store.leave(&crawler.holder).await?;
         store.close().await;

@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod crawl;
+mod housekeeping;
 mod rules;
 mod sample;
 mod serve;

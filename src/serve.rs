@@ -23,6 +23,7 @@ use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::housekeeping::House;
 use crate::sample::Sample;
 use crate::settings::{Options, Settings};
 use crate::wiring;
@@ -80,6 +81,9 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     tasks.spawn(tell(store.clone(), stop.clone()));
     tasks.spawn(hold(crawler.clone(), wiring::longest_wait_s(&settings), stop.clone()));
     let scheduler = schedule(&crawler, &tasks, &stop).await?;
+    House { store: store.clone(), retention: settings.retention.clone(), stop: stop.clone() }
+        .plan(&scheduler, &tasks)
+        .await?;
     let state = WebState {
         store: store.clone(),
         settings: Arc::new(site(&settings, is_sample)),

@@ -13,6 +13,7 @@ use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::settings::{CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
 use plumbline_rules::judge;
 use plumbline_rules::settings::Described;
+use plumbline_store::housekeeping::Retention;
 use toml::{Table, Value};
 
 plumbline_rules::settings! {
@@ -28,6 +29,8 @@ plumbline_rules::settings! {
         pub web: WebSettings = WebSettings::default(),
         /// Rounds, intervals and leases.
         pub crawl: CrawlSettings = CrawlSettings::default(),
+        /// How long things are kept.
+        pub retention: Retention = Retention::default(),
         /// The wire: who we say we are, which addresses may be reached, limits and pace.
         pub net: NetSettings = NetSettings::default(),
         /// Judging agent cards.
@@ -247,6 +250,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("log", LogSettings::FIELDS),
         ("web", WebSettings::FIELDS),
         ("crawl", CrawlSettings::FIELDS),
+        ("retention", Retention::FIELDS),
         ("a2a", judge::A2aSettings::FIELDS),
         ("registry", judge::RegistrySettings::FIELDS),
         ("net", NetSettings::FIELDS),

@@ -36,6 +36,9 @@ pub fn is_worth_telling(event: &Event) -> bool {
             | EventKind::TargetDown
             | EventKind::TargetRecovered
             | EventKind::TargetGone
+            | EventKind::DiskFilling
+            | EventKind::DiskFull
+            | EventKind::DiskRelieved
     )
 }
 
@@ -50,9 +53,22 @@ pub fn message(event: &Event, target: &str) -> Message {
         EventKind::TargetDown => (Weight::Look, format!("{target} is down")),
         EventKind::TargetRecovered => (Weight::Notice, format!("{target} answers again")),
         EventKind::TargetGone => (Weight::Look, format!("{target} is gone")),
+        EventKind::DiskFilling => (Weight::Look, format!("the disk of the database is {} full", percent(event))),
+        EventKind::DiskFull => (
+            Weight::Look,
+            format!("the disk of the database is {} full: documents are no longer kept, findings are", percent(event)),
+        ),
+        EventKind::DiskRelieved => {
+            (Weight::Notice, format!("the disk of the database has room again ({} used)", percent(event)))
+        }
         other => (Weight::Notice, format!("{target}: {other}")),
     };
     Message { event: event.id, at_s: event.at_s, weight, text }
+}
+
+/// What an event about the disk carries.
+fn percent(event: &Event) -> String {
+    event.a.map_or_else(|| "nearly".to_owned(), |percent| format!("{percent} %"))
 }
 
 /// A stranger's name without what a terminal or a log would obey, at most 100 characters of it.
@@ -86,6 +102,14 @@ mod tests {
         assert!(is_worth_telling(&event(EventKind::FindingRegressed)));
         assert_eq!(message(&event(EventKind::FindingRegressed), "x").weight, Weight::Look);
         assert_eq!(message(&event(EventKind::TargetRecovered), "x").weight, Weight::Notice);
+    }
+
+    #[test]
+    fn a_disk_that_fills_up_is_said_with_how_much() {
+        let said = |kind| message(&Event { a: Some(96), ..event(kind) }, "").text;
+        assert_eq!(said(EventKind::DiskFilling), "the disk of the database is 96 % full");
+        assert!(said(EventKind::DiskFull).contains("findings are"));
+        assert!(is_worth_telling(&event(EventKind::DiskFull)));
     }
 
     #[test]

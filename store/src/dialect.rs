@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,11 +39,13 @@ pub struct Options {
     pub readers: u32,
     /// How long a statement waits for another program's lock, in milliseconds. Default 5000.
     pub busy_ms: u32,
+    /// Pages that the file may grow to; `None`: no limit but the disk. It makes a full disk in tests. SQLite only.
+    pub max_pages: Option<u32>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { readers: 4, busy_ms: 5000 }
+        Options { readers: 4, busy_ms: 5000, max_pages: None }
     }
 }
 
@@ -61,6 +64,12 @@ pub(crate) struct Pools {
     pub(crate) backend: Backend,
     pub(crate) writer: AnyPool,
     pub(crate) reader: AnyPool,
+    /// The address as a person is shown it: without password.
+    pub(crate) shown: String,
+    /// The file, on SQLite.
+    pub(crate) file: Option<PathBuf>,
+    /// There is room enough to keep the bodies of probed documents.
+    pub(crate) keeps_bodies: Arc<AtomicBool>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -83,7 +92,15 @@ pub(crate) async fn open(url: &str, options: &Options) -> Result<Pools> {
     let writer = connect(&address, options, 1, false).await?;
     migrate(&address, &writer).await?;
     let reader = connect(&address, options, options.readers, true).await?;
-    Ok(Pools { backend: address.backend, writer, reader, shared: Arc::default() })
+    Ok(Pools {
+        backend: address.backend,
+        writer,
+        reader,
+        shown: address.shown,
+        file: address.file,
+        keeps_bodies: Arc::new(AtomicBool::new(true)),
+        shared: Arc::default(),
+    })
 }
 
 /// Understands `postgres://…`, `sqlite://path`, `sqlite:path` and plain paths.
@@ -124,20 +141,25 @@ fn percent_encoded(path: &Path) -> String {
 
 async fn connect(address: &Address, options: &Options, connections: u32, read_only: bool) -> Result<AnyPool> {
     let how = AnyConnectOptions::from_str(&address.url).map_err(|_| Error::Url(address.shown.clone()))?;
-    let busy_ms = options.busy_ms;
+    let (busy_ms, max_pages) = (options.busy_ms, options.max_pages.filter(|_| !read_only));
     // One connection is opened by hand: the pool would try a failing one again and again until its time is up.
     let mut first = how.connect().await.map_err(|error| Error::opening(&address.shown, error))?;
-    prepare(&mut first, read_only, busy_ms).await.map_err(|error| Error::opening(&address.shown, error))?;
+    prepare(&mut first, read_only, busy_ms, max_pages).await.map_err(|error| Error::opening(&address.shown, error))?;
     drop(first);
-    let pool = AnyPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(Duration::from_secs(60))
-        .after_connect(move |connection, _| Box::pin(async move { prepare(connection, read_only, busy_ms).await }));
+    let pool =
+        AnyPoolOptions::new().max_connections(connections).acquire_timeout(Duration::from_secs(60)).after_connect(
+            move |connection, _| Box::pin(async move { prepare(connection, read_only, busy_ms, max_pages).await }),
+        );
     Ok(pool.connect_lazy_with(how))
 }
 
 /// What every connection is told first.
-async fn prepare(connection: &mut AnyConnection, read_only: bool, busy_ms: u32) -> sqlx::Result<()> {
+async fn prepare(
+    connection: &mut AnyConnection,
+    read_only: bool,
+    busy_ms: u32,
+    max_pages: Option<u32>,
+) -> sqlx::Result<()> {
     if connection.backend_name() == "PostgreSQL" {
         if read_only {
             connection.execute("SET default_transaction_read_only = on").await?;
@@ -158,6 +180,9 @@ async fn prepare(connection: &mut AnyConnection, read_only: bool, busy_ms: u32) 
              PRAGMA journal_size_limit = 67108864",
         )
         .await?;
+    if let Some(pages) = max_pages {
+        connection.execute(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).await?;
+    }
     // The writer keeps its pages in a cache; readers see the file through the memory map, where a cache for each of them
     // would hold the same pages again. With 20,000 targets this is 80 MB less than both for all.
     connection
@@ -255,6 +280,8 @@ pub(crate) struct Writing {
     ids: HashMap<Table, i64>,
     shared: Arc<Mutex<Shared>>,
     fresh: Shared,
+    /// Bodies of probed documents are kept.
+    pub(crate) keeps_bodies: bool,
     /// Events to be written at the end.
     pub(crate) news: Vec<Waiting>,
 }
@@ -269,14 +296,33 @@ impl Pools {
     /// Begins to write, waiting for whoever is writing now.
     pub(crate) async fn write(&self) -> Result<Writing> {
         let tx = match self.backend {
-            Backend::Sqlite => self.writer.begin_with("BEGIN IMMEDIATE").await?,
+            Backend::Sqlite => match self.writer.begin_with("BEGIN IMMEDIATE").await {
+                Err(sqlx::Error::InvalidSavePointStatement) => {
+                    self.renew_writer().await?;
+                    self.writer.begin_with("BEGIN IMMEDIATE").await?
+                }
+                begun => begun?,
+            },
             Backend::Postgres => {
                 let mut tx = self.writer.begin().await?;
                 (&mut *tx).execute(WRITER_LOCK).await?;
                 tx
             }
         };
-        Ok(Writing { tx, ids: HashMap::new(), shared: self.shared.clone(), fresh: Shared::new(), news: Vec::new() })
+        Ok(Writing {
+            tx,
+            ids: HashMap::new(),
+            shared: self.shared.clone(),
+            fresh: Shared::new(),
+            keeps_bodies: self.keeps_bodies.load(Ordering::Relaxed),
+            news: Vec::new(),
+        })
+    }
+
+    /// Closes the connection that writes; the next use opens another. When the disk is full SQLite undoes the transaction
+    /// by itself, and the driver, which is not told, believes for ever that one is open.
+    async fn renew_writer(&self) -> Result<()> {
+        Ok(self.writer.acquire().await?.close().await?)
     }
 }
 

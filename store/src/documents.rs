@@ -51,7 +51,7 @@ pub struct Document {
     pub raw_len: i64,
     /// Only the beginning is kept.
     pub is_cut: bool,
-    /// The bytes; `None` once retention has let them go.
+    /// The bytes; `None` where there was no room for them, or retention has let them go.
     pub bytes: Option<Vec<u8>>,
     /// When it was first seen.
     pub first_seen_s: i64,
@@ -75,6 +75,22 @@ pub(crate) async fn keep(w: &mut Writing, kind: SurfaceKind, body: &Body, now_s:
         }
         return Ok(id);
     }
+    insert(w, kind, body, Some(pack(kept)?), now_s).await
+}
+
+/// Keeps everything of a body but its bytes, for want of room; those of a known one stay.
+pub(crate) async fn keep_hash(w: &mut Writing, kind: SurfaceKind, body: &Body, now_s: i64) -> Result<i64> {
+    let known: Option<i64> = sqlx::query_scalar("SELECT id FROM document WHERE hash = $1")
+        .bind(body.hash.to_vec())
+        .fetch_optional(w.on())
+        .await?;
+    match known {
+        Some(id) => Ok(id),
+        None => insert(w, kind, body, None, now_s).await,
+    }
+}
+
+async fn insert(w: &mut Writing, kind: SurfaceKind, body: &Body, packed: Option<Vec<u8>>, now_s: i64) -> Result<i64> {
     let id = w.next_id(Table::Document).await?;
     sqlx::query(
         "INSERT INTO document (id, hash, semantic_hash, kind, media_type, raw_len, cut, body, first_seen_s)
@@ -86,8 +102,8 @@ pub(crate) async fn keep(w: &mut Writing, kind: SurfaceKind, body: &Body, now_s:
     .bind(kind.as_str())
     .bind(body.media_type.as_deref())
     .bind(count(body.bytes.len()))
-    .bind(i64::from(kept.len() < body.bytes.len()))
-    .bind(pack(kept)?)
+    .bind(i64::from(body.bytes.len() > KEPT_BYTES))
+    .bind(packed)
     .bind(now_s)
     .execute(w.on())
     .await?;

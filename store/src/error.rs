@@ -60,6 +60,9 @@ pub enum Error {
         /// Since when, in Unix seconds.
         since_s: i64,
     },
+    /// There is no room left to write. Nothing of what was being written is there.
+    #[error("the disk of the database is full: nothing can be written until there is room ({0})")]
+    Full(String),
     /// A walk is asked to go on that has ended.
     #[error("walk {walk} is {state} and takes no more pages")]
     WalkOver {
@@ -89,7 +92,13 @@ pub enum Error {
     },
     /// The database refused a statement.
     #[error("the database failed: {0}")]
-    Sql(#[from] sqlx::Error),
+    Sql(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_full(&error) { Error::Full(error.to_string()) } else { Error::Sql(error) }
+    }
 }
 
 /// What functions of this crate return.
@@ -102,6 +111,9 @@ const SQLITE_READONLY: i64 = 8;
 const SQLITE_FULL: i64 = 13;
 const SQLITE_CANTOPEN: i64 = 14;
 const SQLITE_NOTADB: i64 = 26;
+
+/// What PostgreSQL says when its disk is full (class 53, insufficient resources).
+const POSTGRES_DISK_FULL: &str = "53100";
 
 impl Error {
     /// Names the well-known reasons why opening fails, for the database with this address.
@@ -121,7 +133,7 @@ impl Error {
                 Error::Unreachable { url: url.to_owned(), reason: refusal.message().to_owned() }
             }
             sqlx::Error::Configuration(_) => Error::Url(url.to_owned()),
-            other => Error::Sql(other),
+            other => other.into(),
         }
     }
 
@@ -130,11 +142,11 @@ impl Error {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Error::Locked(_) | Error::Unreachable { .. } => true,
+            Error::Locked(_) | Error::Unreachable { .. } | Error::Full(_) => true,
             Error::Sql(error) => {
                 let is_full = |code: &str| code.starts_with("53") || code.starts_with("57P");
                 let server = error.as_database_error().and_then(|refusal| refusal.code().map(|code| is_full(&code)));
-                matches!(sqlite_code(error), Some(SQLITE_BUSY | SQLITE_LOCKED | SQLITE_FULL))
+                matches!(sqlite_code(error), Some(SQLITE_BUSY | SQLITE_LOCKED))
                     || server == Some(true)
                     || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::Io(_))
             }
@@ -149,9 +161,19 @@ impl Error {
     }
 }
 
+/// Whether a statement failed for want of room.
+fn is_full(error: &sqlx::Error) -> bool {
+    let is_postgres_full = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code)
+        .is_some_and(|code| code == POSTGRES_DISK_FULL);
+    is_postgres_full || sqlite_code(error) == Some(SQLITE_FULL)
+}
+
 /// The primary result code of an SQLite failure; `None` for any other.
 fn sqlite_code(error: &sqlx::Error) -> Option<i64> {
-    let code = error.as_database_error()?.code()?.parse::<i64>().ok()?;
-    // Extended codes carry the primary one in the low byte.
+    let code = error.as_database_error()?.code()?;
+    // PostgreSQL's have five characters. Extended codes of SQLite carry the primary one in the low byte.
+    let code = Some(code).filter(|code| code.len() < 5)?.parse::<i64>().ok()?;
     Some(code & 0xff)
 }

@@ -13,16 +13,20 @@
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
+//! Keeping house: [`housekeeping`] lets go of what is old, [`sizes`] measures, [`disk`] watches the room that is left.
+//!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
 
 pub mod dialect;
+pub mod disk;
 pub mod documents;
 pub mod error;
 pub mod events;
 mod findings;
+pub mod housekeeping;
 pub mod ids;
 pub mod judged;
 pub mod machine;
@@ -31,6 +35,7 @@ pub mod reach;
 pub mod record;
 mod rows;
 pub mod rulesets;
+pub mod sizes;
 pub mod sources;
 pub mod steering;
 pub mod surfaces;
@@ -97,6 +102,19 @@ impl Store {
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.pools.backend
+    }
+
+    /// The address of the database as a person is shown it: without password.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.pools.shown
+    }
+
+    /// The connection that writes, for tests that break what was written.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn writer(&self) -> &sqlx::AnyPool {
+        &self.pools.writer
     }
 
     /// The connections that only read, for tests of what was written.

@@ -432,7 +432,8 @@ async fn keep_document(
     let document = match &seen.served {
         Served::Nothing | Served::Unchanged => return Ok((before.document, false)),
         Served::Kept(document) => document.0,
-        Served::Body(body) => documents::keep(w, before.kind, body, at_s).await?,
+        Served::Body(body) if w.keeps_bodies => documents::keep(w, before.kind, body, at_s).await?,
+        Served::Body(body) => documents::keep_hash(w, before.kind, body, at_s).await?,
     };
     if before.document == Some(document) {
         return Ok((Some(document), false));
@@ -746,7 +747,10 @@ async fn write_surface(
 ) -> Result<()> {
     let is_new_word = after.headline != before.headline || before.headline_since_s.is_none() && seen.judged.is_some();
     let headline_since_s = if is_new_word { Some(at_s) } else { before.headline_since_s };
-    let validators = seen.validators.as_ref().unwrap_or(&before.validators);
+    // A body that was not kept is asked for whole again: "not modified" would leave nothing to judge.
+    let none = Validators::default();
+    let is_let_go = matches!(seen.served, Served::Body(_)) && !w.keeps_bodies;
+    let validators = if is_let_go { &none } else { seen.validators.as_ref().unwrap_or(&before.validators) };
     sqlx::query(
         "UPDATE surface
          SET document_id = $2, eval_id = $3, judged = $4, profile = $5, known = $6, headline = $7,

@@ -314,6 +314,12 @@ event_kinds! {
     WebhookDisabled = 71 "webhook.disabled",
     /// A message is out of attempts.
     WebhookMessageDead = 72 "webhook.message_dead",
+    /// The disk of the database fills up.
+    DiskFilling = 80 "disk.filling",
+    /// So little room is left that bodies are no longer kept.
+    DiskFull = 81 "disk.full",
+    /// There is room again.
+    DiskRelieved = 82 "disk.relieved",
     /// A test.
     Ping = 90 "ping",
 }

@@ -387,6 +387,9 @@ pub fn event(event: &EventRow) -> String {
         | EventKind::WebhookFailing
         | EventKind::WebhookDisabled
         | EventKind::WebhookMessageDead
+        | EventKind::DiskFilling
+        | EventKind::DiskFull
+        | EventKind::DiskRelieved
         | EventKind::Ping => text::opened(&event.kind.as_str().replace(['.', '_'], " ")),
     }
 }

@@ -1,7 +1,9 @@
 //! Every function of the store, by one body on SQLite and on PostgreSQL.
 
+mod housekeeping;
 mod opening;
 mod record;
+mod room;
 mod sources;
 mod speed;
 mod steering;

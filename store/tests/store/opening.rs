@@ -60,7 +60,9 @@ async fn a_newer_database_is_refused_and_left_alone() {
         sqlx::any::install_default_drivers();
         let address = if url.starts_with("postgres") { url.clone() } else { format!("sqlite://{url}") };
         let mut connection = AnyConnection::connect(&address).await.unwrap();
-        connection.execute("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 11").await.unwrap();
+        let newest = "(SELECT MAX(version) FROM _sqlx_migrations)";
+        let leap = format!("UPDATE _sqlx_migrations SET version = 9999 WHERE version = {newest}");
+        connection.execute(sqlx::AssertSqlSafe(leap)).await.unwrap();
         connection.close().await.unwrap();
         let error = refusal(&url).await;
         assert!(matches!(error, Error::Newer { found: 9999, .. }), "{error}");

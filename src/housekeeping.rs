@@ -1,0 +1,150 @@
+//! Keeping house while the crawler works: the log of the database each minute, what is old each night.
+//!
+//! Every step is one short transaction, and between two steps whoever records goes first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use plumbline_store::Store;
+use plumbline_store::housekeeping::{Job, LONGEST_WAL, Retention};
+use tokio::sync::Mutex;
+use tokio_cron_scheduler::{Job as Cron, JobScheduler};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// When the write-ahead log is copied and the disk looked at.
+const MINUTE_CRON: &str = "30 * * * * *";
+
+/// When what is old is let go: at night, and not at a full hour, when everybody does something.
+const NIGHT_CRON: &str = "0 17 3 * * *";
+
+/// The pause between two steps.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// What keeping house needs.
+#[derive(Clone)]
+pub struct House {
+    pub store: Store,
+    pub retention: Retention,
+    pub stop: CancellationToken,
+}
+
+impl House {
+    /// Plans the jobs, and measures the tables at once where today has no measurement yet.
+    pub async fn plan(self, scheduler: &JobScheduler, tasks: &TaskTracker) -> Result<()> {
+        let (minutely, nightly) = (self.clone(), self.clone());
+        scheduler.add(alone(MINUTE_CRON, tasks, move || minutely.clone().each_minute())?).await?;
+        scheduler.add(alone(NIGHT_CRON, tasks, move || nightly.clone().each_night())?).await?;
+        tasks.spawn(async move {
+            self.watch_disk().await;
+            self.measure().await;
+        });
+        Ok(())
+    }
+
+    /// What the end of a crawl leaves room for.
+    pub async fn after_a_crawl(&self) {
+        self.watch_disk().await;
+        self.sweep().await;
+        self.measure().await;
+        self.checkpoint().await;
+    }
+
+    async fn each_minute(self) {
+        self.watch_disk().await;
+        self.checkpoint().await;
+    }
+
+    async fn each_night(self) {
+        self.sweep().await;
+        self.give_back().await;
+        self.measure().await;
+        if let Err(error) = self.store.optimize().await {
+            tracing::warn!("the database could not be optimised: {error}");
+        }
+    }
+
+    async fn watch_disk(&self) {
+        let Some(space) = self.store.disk() else { return };
+        if let Err(error) = self.store.note_disk(&space, now_s()).await {
+            tracing::warn!("the state of the disk could not be noted: {error}");
+        }
+    }
+
+    async fn checkpoint(&self) {
+        match self.store.checkpoint(LONGEST_WAL).await {
+            Ok(Some(done)) if done.was_emptied => {
+                tracing::info!(wal_bytes = done.wal_bytes, "the log of the database had grown long and was emptied");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("the log of the database was not copied: {error}"),
+        }
+    }
+
+    /// Lets go of what is old, one kind after the other.
+    async fn sweep(&self) {
+        for job in Job::ALL {
+            match self.sweep_one(*job).await {
+                Ok(0) => {}
+                Ok(rows) => tracing::info!(rows, "{rows} old {job} were let go"),
+                Err(error) => tracing::warn!("old {job} were not let go: {error}"),
+            }
+        }
+    }
+
+    async fn sweep_one(&self, job: Job) -> Result<u64, plumbline_store::Error> {
+        let mut sweep = self.store.begin_sweep(job, &self.retention, now_s()).await?;
+        while self.store.sweep_step(&mut sweep).await? && !self.stop.is_cancelled() {
+            tokio::time::sleep(BREATH).await;
+        }
+        Ok(sweep.rows())
+    }
+
+    /// Gives pages that hold nothing back to the system.
+    async fn give_back(&self) {
+        loop {
+            match self.store.vacuum_step().await {
+                Ok(0) => return,
+                Ok(_) if self.stop.is_cancelled() => return,
+                Ok(_) => tokio::time::sleep(BREATH).await,
+                Err(error) => return tracing::warn!("free pages were not given back: {error}"),
+            }
+        }
+    }
+
+    /// Measures the tables, once a day.
+    async fn measure(&self) {
+        let today = now_s() / 86_400;
+        let measured = match self.store.measured_day().await {
+            Ok(Some(day)) if day >= today => return,
+            Ok(_) => self.store.measure(now_s()).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = measured {
+            tracing::warn!("the sizes of the tables were not measured: {error}");
+        }
+    }
+}
+
+/// A job that is not begun again while it is still at work.
+fn alone<F>(cron: &str, tasks: &TaskTracker, work: impl Fn() -> F + Send + Sync + Clone + 'static) -> Result<Cron>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (busy, tasks) = (Arc::new(Mutex::new(())), tasks.clone());
+    Ok(Cron::new_async(cron, move |_, _| {
+        let (busy, tasks, work) = (busy.clone(), tasks.clone(), work.clone());
+        Box::pin(async move {
+            let Ok(busy) = busy.try_lock_owned() else { return };
+            tasks.spawn(async move {
+                work().await;
+                drop(busy);
+            });
+        })
+    })?)
+}
+
+fn now_s() -> i64 {
+    chrono::Utc::now().timestamp()
+}
