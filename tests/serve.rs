@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{eventually, get, plumbline, serve, settings};
+use support::{crawl, eventually, get, plumbline, registry, serve, settings};
 
 #[test]
 fn the_sample_is_served_with_its_targets_documents_and_rules() {
@@ -63,4 +63,44 @@ fn a_signal_ends_the_service_within_its_time() {
     let status =
         eventually("it stops", Duration::from_secs(15), || serving.process.0.try_wait().expect("it can be asked"));
     assert_eq!(status.code(), Some(0));
+}
+
+fn json_of(address: &str, path: &str) -> serde_json::Value {
+    serde_json::from_str(&get(address, path, "application/json").body).expect("it is JSON")
+}
+
+#[test]
+fn what_the_rules_say_of_a_registrys_list_stands_with_its_walk_and_its_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry = registry(12, |_, _| None);
+    settings(folder.path(), Some(&registry.base), &[]);
+    crawl(folder.path(), &["--full"]);
+    {
+        let mut entries = registry.entries.lock().expect("nobody panicked");
+        entries[3]["server"]["description"] = "Gives the price of coins".into();
+        entries[4]["_meta"]["io.modelcontextprotocol.registry/official"]["updatedAt"] = "2025-01-01T08:00:00Z".into();
+        entries.remove(7);
+    }
+    crawl(folder.path(), &["--full"]);
+    let serving = serve(folder.path(), &[]);
+    let crawls = json_of(&serving.address, "/crawls");
+    let source = &crawls["sources"][0];
+    let number = source["full_crawl"].as_i64().expect("it was walked");
+    let shown = json_of(&serving.address, &format!("/crawls/{number}"));
+    let said: Vec<_> = shown["list_findings"].as_array().expect("a list").iter().map(|f| f["rule"].clone()).collect();
+    let expected = [
+        "registry/entry-vanished",
+        "registry/timestamp-order",
+        "registry/updated-at-regressed",
+        "registry/version-content-changed",
+    ];
+    assert_eq!(said, expected, "{shown}");
+    assert_eq!(source["list_findings"], 4, "{source}");
+    let place = &shown["list_findings"][3]["places"][0][0];
+    assert_eq!(place, "io.github.test/server-00003 1.0.0 /crawls/1/server/description");
+    let page = get(&serving.address, &format!("/crawls/{number}"), "text/html").body;
+    assert!(
+        page.contains("What the rules say of the list") && page.contains("/rules/registry/entry-vanished"),
+        "{page}"
+    );
 }

@@ -8,7 +8,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use http::header::{HeaderName, HeaderValue};
 use plumbline_rules::canonical::semantic_hash;
 use plumbline_rules::document::{Document, Node};
-use plumbline_rules::session::{Cut, Step, WireError};
+use plumbline_rules::listing::{self, Course, ListFindings, WalkRecord};
+use plumbline_rules::session::{Cut, Session, Step, WireError};
 use plumbline_store::ids::{CrawlId, SourceId};
 use plumbline_store::sources::{Fault, Source};
 use plumbline_store::walks::{self, Walk};
@@ -77,6 +78,12 @@ struct Walker<'c> {
     empty_run: u32,
     /// A page in the middle held nothing, so what is missing proves nothing.
     has_hole: bool,
+    /// It goes on where an earlier process stood, whose pages are not here.
+    is_resumed: bool,
+    /// What the rules about the whole walk look at.
+    record: WalkRecord,
+    /// What the rules say of the list.
+    findings: ListFindings,
 }
 
 /// What a pass over a registry is to be.
@@ -128,6 +135,9 @@ pub async fn walk(
         has_started_over: false,
         empty_run: 0,
         has_hole: false,
+        is_resumed: walk.pages > 0,
+        record: WalkRecord::default(),
+        findings: ListFindings::default(),
         walk,
     };
     let stopped = walker.run(stop).await?;
@@ -177,6 +187,7 @@ impl Walker<'_> {
             let trouble = match read(&fetched) {
                 Ok(page) => {
                     self.note_start(&fetched).await?;
+                    self.judge_page(&fetched);
                     return Ok(Ok(page));
                 }
                 Err(trouble) => trouble,
@@ -231,6 +242,47 @@ impl Walker<'_> {
         Ok(self.crawler.client.fetch(ask).await?)
     }
 
+    /// What the rules say of a page as it came.
+    fn judge_page(&mut self, fetched: &Fetched) {
+        let body = fetched.body.as_deref().unwrap_or_default();
+        let session = Session { exchanges: vec![fetched.last().clone()] };
+        let place = format!("page {} ", self.walk.pages + 1);
+        self.findings.add(&listing::judge_page(body, &session, &self.crawler.judging), &place);
+        self.record.add(body);
+    }
+
+    /// What the rules say of entries that were listed otherwise before.
+    async fn judge_changes(&mut self, entries: &[walks::Entry]) -> Result<(), CrawlError> {
+        for before in self.crawler.store.listed_before(self.registry.id, entries).await? {
+            let entry = &entries[before.entry];
+            let was = listing::entry(&String::from_utf8_lossy(&before.server), before.meta.as_deref());
+            let is = listing::entry(&String::from_utf8_lossy(&entry.server), entry.meta.as_deref());
+            if let (Some(was), Some(is)) = (was, is) {
+                let report = listing::judge_change(&was, &is, &self.crawler.judging);
+                self.findings.add(&report, &format!("{} {} ", entry.name, entry.version));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the rules say of the walk as a whole, and everything they said of its parts, kept beside it.
+    async fn judge_walk(&mut self, is_complete: bool) -> Result<(), CrawlError> {
+        let is_complete = is_complete && self.walk.is_full && !self.is_resumed;
+        let course =
+            Course { is_complete, with_deleted: self.walk.is_full, max_pages: self.crawler.settings.max_walk_pages };
+        self.findings.add(&self.record.judge(course, &self.crawler.judging), "");
+        if is_complete {
+            let keys = self.crawler.store.listed_keys(self.walk.id).await?;
+            let known: Vec<_> = keys.iter().map(|(name, version, _)| (name.clone(), version.clone())).collect();
+            let seen = keys.into_iter().filter(|(.., is_seen)| *is_seen);
+            let seen: Vec<_> = seen.map(|(name, version, _)| (name, version)).collect();
+            if seen.len() < known.len() {
+                self.findings.add(&listing::judge_absence(&known, &seen, &self.crawler.judging), "");
+            }
+        }
+        Ok(self.crawler.store.keep_walk_findings(self.walk.id, self.findings.findings()).await?)
+    }
+
     /// The next incremental pass begins where this one did, by the registry's own clock.
     async fn note_start(&self, fetched: &Fetched) -> Result<(), CrawlError> {
         let date = fetched.response().and_then(|response| response.header("date"));
@@ -264,6 +316,8 @@ impl Walker<'_> {
         self.walk = self.crawler.store.begin_walk(self.registry.id, self.crawl, since_s, now_s).await?;
         self.seen_cursors.clear();
         self.empty_run = 0;
+        self.is_resumed = false;
+        self.record = WalkRecord::default();
         Ok(())
     }
 
@@ -287,6 +341,7 @@ impl Walker<'_> {
         let names = &self.crawler.opt_outs.names;
         let wanted = page.entries.into_iter().filter(|entry| !names.contains(&entry.name));
         let entries: Vec<walks::Entry> = wanted.map(listed).collect();
+        self.judge_changes(&entries).await?;
         let store = &self.crawler.store;
         let now_s = self.crawler.now_s();
         let stored =
@@ -334,7 +389,7 @@ impl Walker<'_> {
         Ok(self.crawler.store.crawl_fault(self.crawl, &fault, self.crawler.now_s()).await?)
     }
 
-    async fn finish(self, stop: Stop, accept_loss: bool) -> Result<WalkEnd, CrawlError> {
+    async fn finish(mut self, stop: Stop, accept_loss: bool) -> Result<WalkEnd, CrawlError> {
         let problem = match stop {
             Stop::End if self.has_hole && self.walk.is_full => {
                 Some("a page in the middle of the list was empty, so what is missing proves nothing".to_owned())
@@ -342,8 +397,12 @@ impl Walker<'_> {
             Stop::End => None,
             Stop::Incomplete(why) => Some(why),
             // Left open on purpose: the next pass goes on from the stored cursor.
-            Stop::Interrupted => return Ok(self.ended(Some("interrupted; it goes on from here".to_owned()))),
+            Stop::Interrupted => {
+                self.judge_walk(false).await?;
+                return Ok(self.ended(Some("interrupted; it goes on from here".to_owned())));
+            }
         };
+        self.judge_walk(problem.is_none()).await?;
         let end = match &problem {
             None if accept_loss => walks::WalkEnd::CompleteLossAccepted,
             None => walks::WalkEnd::Complete,

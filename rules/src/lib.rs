@@ -6,6 +6,7 @@
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
+//! - [`listing`] judges the lists of registries while they are walked;
 //! - [`session`] is what was said on the wire, [`session_judge`] judges it, [`reach`] says how far an observation came;
 //! - [`canonical`] is the canonical form that hashes and signatures use, [`jose`] checks signatures with keys handed in.
 
@@ -21,6 +22,7 @@ pub mod json_schema;
 pub mod judge;
 pub mod kind;
 pub mod line;
+pub mod listing;
 mod mcp;
 mod oauth;
 mod openapi;

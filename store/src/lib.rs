@@ -43,6 +43,7 @@ pub mod targets;
 pub mod trends;
 mod versions;
 pub mod views;
+pub mod walk_findings;
 pub mod walks;
 pub mod words;
 

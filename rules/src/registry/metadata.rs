@@ -20,7 +20,7 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 /// The key under which the registry writes.
-pub(super) const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
+pub(crate) const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 /// The key under which publishers may write.
 const PUBLISHER: &str = "io.modelcontextprotocol.registry/publisher-provided";
 

@@ -23,6 +23,7 @@ mod types;
 mod versions;
 mod walk;
 
+pub(crate) use metadata::OFFICIAL;
 pub(crate) use revision::{api_profile, profile};
 
 use crate::rule::Rule;

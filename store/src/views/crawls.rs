@@ -116,6 +116,10 @@ pub struct SourceRow {
     pub next_pass_s: Option<i64>,
     /// Why the last pass was not complete.
     pub problem: Option<String>,
+    /// The crawl that walked its whole list last.
+    pub full_crawl: Option<i64>,
+    /// Rules that accuse its list there, hints left out.
+    pub list_findings: i64,
 }
 
 macro_rules! crawl_sql {
@@ -152,10 +156,14 @@ JOIN walk w ON w.source_id = c.source_id AND w.crawl_id = c.id
 WHERE c.id = $1";
 
 pub(super) const SOURCES: &str = "
-SELECT kind, name, base, last_pass_s, last_tried_s, next_pass_s, problem
-FROM source
-WHERE retired_s IS NULL
-ORDER BY id";
+SELECT s.kind, s.name, s.base, s.last_pass_s, s.last_tried_s, s.next_pass_s, s.problem, w.crawl_id AS full_crawl,
+       (SELECT COUNT(*) FROM walk_finding f WHERE f.walk_id = w.id AND f.severity <> 'info') AS list_findings
+FROM source s
+LEFT JOIN walk w
+       ON w.id = (SELECT MAX(whole.id) FROM walk whole
+                  WHERE whole.source_id = s.id AND whole.is_full = 1 AND whole.state <> 'running')
+WHERE s.retired_s IS NULL
+ORDER BY s.id";
 
 impl Store {
     /// The crawls before `before`, newest first, at most `limit`.
@@ -209,6 +217,8 @@ impl Store {
                 last_tried_s: row.try_get("last_tried_s")?,
                 next_pass_s: row.try_get("next_pass_s")?,
                 problem: row.try_get("problem")?,
+                full_crawl: row.try_get("full_crawl")?,
+                list_findings: row.try_get("list_findings")?,
             })
         });
         sources.collect()

@@ -10,6 +10,7 @@ mod rules;
 mod target;
 mod targets;
 
+pub use crate::walk_findings::WalkFindingRow;
 pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
 pub use documents::{DocumentRow, Judgement, ServedBy};
 pub use overview::{CohortDay, KindDay, OpenedRow};

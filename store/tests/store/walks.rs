@@ -1,8 +1,9 @@
 //! Registries: pages, cursors, current versions, absence.
 
+use plumbline_rules::listing::ListFinding;
 use plumbline_store::surfaces::Feed;
 use plumbline_store::walks::{Entry, Walk, WalkEnd, WalkFinished};
-use plumbline_store::words::{CrawlKind, SurfaceKind};
+use plumbline_store::words::{CrawlKind, Impact, Severity, SurfaceKind};
 use plumbline_store::{Error, SourceId, Store};
 use sqlx::Row;
 
@@ -397,6 +398,46 @@ async fn the_recorded_registry_comes_out_as_it_is() {
         assert_eq!((finished.names, totals.targets, totals.entries), (133, 133, 159));
         assert_eq!(number(&store, "SELECT COUNT(*) FROM listing WHERE is_current = 1").await, 133);
         assert_eq!(store.count_due(NOON).await.unwrap(), 133);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_rules_say_of_a_list_stands_with_its_walk() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        walk(&store, source, &[entry("a/x", "1.0.0"), entry("b/y", "1.0.0")], NOON).await;
+        let on = begin(&store, source, NOON + 1).await;
+        let edited =
+            Entry { server: br#"{"name":"a/x","version":"1.0.0","title":"X"}"#.to_vec(), ..entry("a/x", "1.0.0") };
+        let before = store.listed_before(source, &[entry("c/z", "1"), edited, entry("b/y", "1.0.0")]).await.unwrap();
+        assert_eq!((before.len(), before[0].entry), (1, 1));
+        assert_eq!(before[0].server, entry("a/x", "1.0.0").server);
+
+        store.store_page(on.id, &[entry("a/x", "1.0.0")], None, NOON + 1).await.unwrap();
+        let mut keys = store.listed_keys(on.id).await.unwrap();
+        keys.sort();
+        let key = |name: &str, seen| (name.to_owned(), "1.0.0".to_owned(), seen);
+        assert_eq!(keys, [key("a/x", true), key("b/y", false)]);
+
+        let finding = |rule, severity, occurrences| ListFinding {
+            rule,
+            severity,
+            impact: (severity != Severity::Info).then_some(Impact::Degrades),
+            occurrences,
+            places: vec![("page 1 /metadata".to_owned(), "it is wrong".to_owned())],
+        };
+        let first = [finding("registry/b", Severity::Info, 1), finding("registry/c", Severity::Error, 1)];
+        store.keep_walk_findings(on.id, first.iter()).await.unwrap();
+        store.keep_walk_findings(on.id, [finding("registry/c", Severity::Error, 7)].iter()).await.unwrap();
+        store.finish_walk(on.id, &WalkEnd::Complete, NOON + 2).await.unwrap();
+        let crawl = number(&store, "SELECT MAX(id) FROM crawl").await;
+        let kept = store.walk_findings(crawl).await.unwrap();
+        let said: Vec<_> = kept.iter().map(|f| (f.rule.as_str(), f.impact, f.occurrences)).collect();
+        assert_eq!(said, [("registry/c", Some(Impact::Degrades), 7), ("registry/b", None, 1)]);
+        assert_eq!(kept[0].places, first[1].places);
+        let sources = store.sources_in_use().await.unwrap();
+        assert_eq!((sources[0].full_crawl, sources[0].list_findings), (Some(crawl), 1));
     })
     .await;
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use plumbline_store::views::{CrawlRow, FaultRow, WalkRow};
+use plumbline_store::views::{CrawlRow, FaultRow, WalkFindingRow, WalkRow};
 use plumbline_store::words::CrawlState;
 use serde::Serialize;
 
@@ -32,6 +32,8 @@ struct CrawlPage {
     crawl: CrawlRow,
     /// The walk of a registry that it was.
     walk: Option<WalkRow>,
+    /// What the rules say of the list itself, the gravest first.
+    list_findings: Vec<WalkFindingRow>,
     /// What went wrong, in order.
     faults: Vec<FaultRow>,
     #[serde(skip)]
@@ -59,6 +61,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         answer: answer(&crawl),
         outcomes: outcomes(&crawl),
         walk: state.store.crawl_walk(id).await?,
+        list_findings: state.store.walk_findings(id).await?,
         faults: state.store.first_crawl_faults(id, FAULTS).await?,
         crawl,
     };
