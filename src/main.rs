@@ -4,6 +4,7 @@ mod check;
 mod config;
 mod crawl;
 mod housekeeping;
+mod pause;
 mod rules;
 mod sample;
 mod serve;
@@ -44,6 +45,10 @@ enum Command {
     Serve(serve::Arguments),
     /// Crawl everything once, print a summary and end.
     Crawl(crawl::Arguments),
+    /// Stop looking at everything, or at one target, until told to go on.
+    Pause(pause::Arguments),
+    /// Go on after `pause`.
+    Resume(pause::Arguments),
     /// Judge documents and print what is wrong with them.
     Check(check::Arguments),
     /// List the rules, or explain one.
@@ -71,6 +76,8 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
     match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
         Command::Serve(arguments) => serve::run(options, arguments),
         Command::Crawl(arguments) => crawl::run(options, &arguments),
+        Command::Pause(arguments) => pause::run(options, &arguments, true),
+        Command::Resume(arguments) => pause::run(options, &arguments, false),
         Command::Check(arguments) => check::run(options, &arguments),
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Config(arguments) => config::run(options, &arguments),

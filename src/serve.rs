@@ -86,13 +86,14 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
         .await?;
     let state = WebState {
         store: store.clone(),
-        settings: Arc::new(site(&settings, is_sample)),
+        settings: Arc::new(site(&settings, &crawler, is_sample)),
         status: watched,
         now: plumbline_web::system_now,
     };
     tracing::info!("the dashboard is on http://{address}");
     let served =
-        axum::serve(listener, plumbline_web::router(state)).with_graceful_shutdown(stop.clone().cancelled_owned());
+        axum::serve(listener, plumbline_web::router(state).into_make_service_with_connect_info::<SocketAddr>())
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
     let web = tokio::spawn(served.into_future());
 
     stop.cancelled().await;
@@ -340,7 +341,9 @@ async fn follow(crawler: Arc<Crawler>, status: watch::Sender<CrawlStatus>, stop:
         let is_running = now.is_round_running || now.walks.values().any(|walk| !walk.has_ended);
         started_at = is_running.then(|| started_at.unwrap_or_else(|| crawler.now_s()));
         let next_pass_at = crawler.store.next_due().await.ok().flatten();
-        status.send_replace(status_of(&now, started_at, next_pass_at));
+        let has_budget = crawler.settings.looks_per_hour > 0;
+        let budget_left = has_budget.then(|| i64::try_from(crawler.budget.left(crawler.now_s())).unwrap_or(i64::MAX));
+        status.send_replace(CrawlStatus { budget_left, ..status_of(&now, started_at, next_pass_at) });
         tokio::select! {
             () = stop.cancelled() => return,
             changed = progress.changed() => if changed.is_err() { return },
@@ -371,16 +374,17 @@ fn status_of(progress: &Progress, started_at: Option<i64>, next_pass_at: Option<
         why: trouble.why.clone(),
         retry_at: trouble.retry_at_s,
     });
-    CrawlStatus { running, next_pass_at, unreached: unreached.collect() }
+    CrawlStatus { running, next_pass_at, budget_left: None, unreached: unreached.collect() }
 }
 
-fn site(settings: &Settings, is_sample: bool) -> SiteSettings {
+fn site(settings: &Settings, crawler: &Crawler, is_sample: bool) -> SiteSettings {
     let contact = settings.net.contact.clone();
     SiteSettings {
         instance_name: settings.web.name.clone(),
         user_agent: format!("Plumbline/{} (+{contact})", env!("CARGO_PKG_VERSION")),
         contact,
         pace_ms: settings.net.manners.pace_ms,
+        opt_outs: plumbline_crawler::opt_out::entries(&crawler.opt_outs),
         is_sample,
     }
 }

@@ -54,6 +54,12 @@ fn note(opt_outs: &mut OptOuts, entry: &str) -> Result<(), OptOutError> {
     Ok(())
 }
 
+/// The opt-outs as the settings write them, for the page that tells of them.
+pub fn entries(opt_outs: &OptOuts) -> Vec<String> {
+    let kinds = [("host", &opt_outs.hosts), ("domain", &opt_outs.domains), ("name", &opt_outs.names)];
+    kinds.iter().flat_map(|(kind, whom)| whom.iter().map(move |one| format!("{kind}:{one}"))).collect()
+}
+
 /// Whether a target of this key, looked at on this host, is to be left alone.
 pub fn covers(opt_outs: &OptOuts, key: &str, host: Option<&str>) -> bool {
     let is_host = |host: &str| {

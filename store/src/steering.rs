@@ -50,7 +50,7 @@ impl OptOuts {
 }
 
 /// What is being looked at, and what comes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Queue {
     /// Due and not taken.
     pub waiting: i64,
@@ -60,7 +60,7 @@ pub struct Queue {
     pub at_work: i64,
     /// Due within the next hour, those waiting left out.
     pub next_hour: i64,
-    /// Surfaces that are paused.
+    /// Targets that are paused.
     pub paused: i64,
     /// The oldest of those that wait.
     pub oldest_due_s: Option<i64>,

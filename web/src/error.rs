@@ -39,6 +39,9 @@ pub enum Error {
         /// What is wrong with it, as the end of a sentence that begins with the field.
         reason: String,
     },
+    /// Only the person at this machine may do that.
+    #[error("only the person at this machine may do that")]
+    NotYours,
     /// The store failed.
     #[error("the store failed")]
     Store(#[source] Arc<plumbline_store::Error>),
@@ -64,6 +67,7 @@ impl Error {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BadQuery { .. } => StatusCode::BAD_REQUEST,
+            Self::NotYours => StatusCode::FORBIDDEN,
             Self::Store(_) | Self::Template(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -159,6 +163,12 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
             format!("The field “{field}” {}.", crate::text::visible(reason, 200)),
             "Nothing was looked up. Change the field or leave it out.".to_owned(),
             vec![("/targets", "All targets"), home],
+        ),
+        (Some(Error::NotYours), _) => (
+            "Only the person at this machine may do that.".to_owned(),
+            "Ask again from the machine that Plumbline runs on, at its loopback address and not through a proxy."
+                .to_owned(),
+            vec![home],
         ),
         (_, StatusCode::NOT_FOUND) => (
             "There is no page at this address.".to_owned(),

@@ -8,6 +8,7 @@
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
 //! - [`chart`] series to geometry, [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
+//! - [`operator`] who may change anything;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
 //! - [`status`] what the crawler is doing, filled by the binary.
 
@@ -18,6 +19,7 @@ mod clients;
 mod error;
 mod filters;
 mod listing;
+mod operator;
 mod page;
 mod pages;
 mod routes;
@@ -57,6 +59,8 @@ pub struct SiteSettings {
     pub user_agent: String,
     /// The gap between two requests to one host, in milliseconds.
     pub pace_ms: u64,
+    /// Who asked to be left alone, as `host:…`, `domain:…` or `name:…`.
+    pub opt_outs: Vec<String>,
     /// Whether the targets are the built-in sample ecosystem.
     pub is_sample: bool,
 }
@@ -68,6 +72,7 @@ impl Default for SiteSettings {
             contact: String::new(),
             user_agent: concat!("Plumbline/", env!("CARGO_PKG_VERSION")).to_owned(),
             pace_ms: 600,
+            opt_outs: Vec::new(),
             is_sample: false,
         }
     }

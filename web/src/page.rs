@@ -16,6 +16,7 @@ use crate::WebState;
 use crate::assets::{ICON_URL, STYLE_URL};
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::operator::is_operator;
 
 /// The two forms of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +128,7 @@ impl FromRequestParts<WebState> for Visit {
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
             json_url: json_url(parts.uri.path(), query),
             search: String::new(),
+            is_operator: is_operator(parts),
         };
         Ok(Self { now: (state.now)(), form: Form::asked_for(&parts.headers, query), frame })
     }
@@ -181,6 +183,8 @@ pub struct Frame {
     pub json_url: String,
     /// What stands in the search field.
     pub search: String,
+    /// Whether the visitor may change anything, so that buttons are shown.
+    pub is_operator: bool,
 }
 
 impl Frame {

@@ -11,7 +11,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::pages::{about, crawl, crawls, document, health, overview, rule, rules, target, targets, theme};
+use crate::pages::{about, crawl, crawls, document, health, overview, rule, rules, steer, target, targets, theme};
 use crate::{WebState, assets, error};
 
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
@@ -37,6 +37,12 @@ pub fn router(state: WebState) -> Router {
         .route("/about/crawler", get(about::show))
         // Choosing
         .route("/theme", post(theme::choose))
+        // Steering, for the person at this machine
+        .route("/targets/{id}/recheck", post(steer::recheck))
+        .route("/targets/{id}/pause", post(steer::pause))
+        .route("/targets/{id}/resume", post(steer::resume))
+        .route("/crawls/pause", post(steer::pause_all))
+        .route("/crawls/resume", post(steer::resume_all))
         // Watching
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

@@ -9,6 +9,8 @@ pub struct CrawlStatus {
     pub running: Option<RunningPass>,
     /// When the next pass starts, in Unix seconds; `None` when none is planned (a process that only shows).
     pub next_pass_at: Option<i64>,
+    /// Looks left in this hour; `None`: there is no budget.
+    pub budget_left: Option<i64>,
     /// Sources that could not be reached in the last pass or in the running one.
     pub unreached: Vec<Unreached>,
 }

@@ -43,6 +43,8 @@ pub struct TargetDetail {
     pub source_kind: SourceKind,
     /// The operator says it is theirs.
     pub is_own: bool,
+    /// Nobody looks at it until it is let go on.
+    pub is_paused: bool,
     /// Unix seconds.
     pub first_seen_s: i64,
     /// Last time a source named it, in Unix seconds.
@@ -413,6 +415,7 @@ fn target_detail(row: &AnyRow) -> Result<TargetDetail> {
         source: row.try_get("source")?,
         source_kind: word(row, "source_kind")?,
         is_own: row.try_get::<i64, _>("is_own")? == 1,
+        is_paused: row.try_get::<i64, _>("paused")? == 1,
         first_seen_s: row.try_get("first_seen_s")?,
         last_seen_s: row.try_get("last_seen_s")?,
         retired_s: row.try_get("retired_s")?,

@@ -26,6 +26,8 @@ struct About {
     contact: String,
     /// The gap between two requests to one host.
     gap: String,
+    /// Who asked to be left alone.
+    opt_outs: Vec<String>,
     #[serde(skip)]
     contact_url: Option<String>,
 }
@@ -39,6 +41,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
         user_agent: settings.user_agent.clone(),
         contact: settings.contact.clone(),
         gap: text::duration_ms(i64::try_from(settings.pace_ms).unwrap_or(i64::MAX)),
+        opt_outs: settings.opt_outs.clone(),
         contact_url: contact_url(&settings.contact),
     };
     visit.answer(&page, Cache::Fresh)

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use plumbline_store::steering::Queue;
 use plumbline_store::views::{CrawlRow, SourceRow};
 use plumbline_store::words::CrawlState;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,10 @@ struct Crawls {
     sources: Vec<SourceRow>,
     /// What the crawler is doing.
     crawler: CrawlStatus,
+    /// What waits and what comes.
+    queue: Queue,
+    /// Since when everything is paused.
+    paused_since_s: Option<i64>,
     #[serde(skip)]
     is_first_page: bool,
 }
@@ -68,6 +73,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         is_first_page: before == i64::MAX,
         crawls,
         crawler,
+        queue: state.store.queue(visit.now).await?,
+        paused_since_s: state.store.paused_since().await?,
     };
     visit.answer(&page, Cache::Fresh)
 }

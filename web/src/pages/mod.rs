@@ -8,6 +8,7 @@ pub mod health;
 pub mod overview;
 pub mod rule;
 pub mod rules;
+pub mod steer;
 pub mod target;
 pub mod targets;
 pub mod theme;

@@ -119,6 +119,7 @@ async fn the_overview_counts_names_and_keeps_entries_beside_them() {
 async fn nothing_reached_says_what_when_again_and_how_to_see_something() {
     let world = World::empty().await;
     world.status.send_replace(CrawlStatus {
+        budget_left: Some(17),
         running: None,
         next_pass_at: Some(NOW + 600),
         unreached: vec![Unreached {
@@ -375,4 +376,46 @@ async fn a_long_list_is_paged_and_says_where_it_is() {
     }
     assert_eq!(url, "");
     assert_eq!(seen, (0..120).map(|n| format!("h{n:03}.example")).collect::<Vec<_>>());
+}
+
+/// A request as the person at this machine makes it, or as somebody else does.
+fn pressed(path: &str, peer: &str) -> Request<Body> {
+    let mut request = Request::post(path)
+        .header(header::HOST, "127.0.0.1:8080")
+        .header(header::ACCEPT, "text/html")
+        .body(Body::empty())
+        .unwrap();
+    request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::new(peer.parse().unwrap(), 4711)));
+    request
+}
+
+#[tokio::test]
+async fn only_the_person_at_this_machine_can_pause_resume_and_look_again() {
+    let world = World::full().await;
+    let target = world.target("sound").await;
+    for action in ["recheck", "pause", "resume"] {
+        let path = format!("{target}/{action}");
+        let refused = world.ask(pressed(&path, "192.0.2.7")).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN);
+        assert!(refused.words().contains("Only the person at this machine"), "{}", refused.words());
+        let done = world.ask(pressed(&path, "127.0.0.1")).await;
+        assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, target.as_str()));
+        let page = world.get(&target).await;
+        assert_eq!(page.words().contains("Paused: it is not looked at"), action == "pause", "{action}");
+        assert!(!page.body.contains("<button>Pause"), "no button for whoever cannot press it");
+    }
+    assert_eq!(world.ask(pressed("/targets/999/recheck", "127.0.0.1")).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(world.ask(pressed("/crawls/pause", "192.0.2.7")).await.status, StatusCode::FORBIDDEN);
+    world.ask(pressed("/crawls/pause", "127.0.0.1")).await;
+    assert!(world.get("/crawls").await.words().contains("Everything is paused"));
+    world.ask(pressed("/crawls/resume", "127.0.0.1")).await;
+    assert!(!world.get("/crawls").await.words().contains("Everything is paused"));
+}
+
+#[tokio::test]
+async fn whoever_opted_out_stands_on_the_page_about_the_crawler() {
+    let settings = SiteSettings { opt_outs: vec!["domain:tides.dev".into()], ..SiteSettings::default() };
+    let world = World::with_settings(settings).await;
+    assert!(world.get("/about/crawler").await.words().contains("domain:tides.dev"));
+    assert!(World::empty().await.get("/about/crawler").await.words().contains("Nobody has asked"));
 }

@@ -1,0 +1,77 @@
+//! What the person at this machine asks of the crawler: look at a target again now, pause it, pause everything, go on.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use plumbline_store::TargetId;
+use serde_json::json;
+
+use crate::WebState;
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::page::{Form, Visit};
+
+/// `POST /targets/{id}/recheck`: its surfaces are due at once, before all others.
+pub async fn recheck(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    let surfaces = state.store.recheck(target(id), visit.now).await.map_err(|error| gone(error, id))?;
+    Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "surfaces_due": surfaces })))
+}
+
+/// `POST /targets/{id}/pause`
+pub async fn pause(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    state.store.set_paused(target(id), true, visit.now).await.map_err(|error| gone(error, id))?;
+    Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "paused": true })))
+}
+
+/// `POST /targets/{id}/resume`
+pub async fn resume(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    state.store.set_paused(target(id), false, visit.now).await.map_err(|error| gone(error, id))?;
+    Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "paused": false })))
+}
+
+/// `POST /crawls/pause`: nothing new is begun, here or after a restart.
+pub async fn pause_all(_: Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+    state.store.pause_all(true, visit.now).await?;
+    Ok(done(&visit, "/crawls", &json!({ "paused": true })))
+}
+
+/// `POST /crawls/resume`
+pub async fn resume_all(_: Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+    state.store.pause_all(false, visit.now).await?;
+    Ok(done(&visit, "/crawls", &json!({ "paused": false })))
+}
+
+fn target(id: i64) -> TargetId {
+    TargetId(id)
+}
+
+fn gone(error: plumbline_store::Error, id: i64) -> Error {
+    match error {
+        plumbline_store::Error::Missing { .. } => Error::NotFound { what: "watched target", asked: id.to_string() },
+        other => other.into(),
+    }
+}
+
+/// Back to the page for people, what was done for machines.
+fn done(visit: &Visit, page: &str, what: &serde_json::Value) -> Response {
+    match visit.form {
+        Form::Html => Redirect::to(page).into_response(),
+        Form::Json => (StatusCode::ACCEPTED, Json(what)).into_response(),
+    }
+}
