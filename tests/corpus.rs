@@ -5,41 +5,9 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
-use support::{Running, crawl, ok_answer, server, settings, status_answer};
-
-/// The material beside the project, or a reason why the test cannot run.
-fn shared(part: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let path = std::env::var_os("PLUMBLINE_SHARED").map_or(beside, PathBuf::from).join(part);
-    if path.exists() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} has to be there in CI", path.display());
-    println!("skipped: {} is not there", path.display());
-    None
-}
-
-/// Starts the stand-in registry over the real entries.
-fn fake_registry() -> Option<(Running, String)> {
-    let script = shared("fleet/fake_registry.py")?;
-    let mut child = Command::new("python3")
-        .arg(script)
-        .args(["--port", "0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python3 is there");
-    let mut first = String::new();
-    BufReader::new(child.stdout.take().expect("it has an output"))
-        .read_line(&mut first)
-        .expect("it says where it listens");
-    let address = first.split(' ').nth(1).expect("listening ADDRESS").to_owned();
-    Some((Running(child), format!("http://{address}")))
-}
+use support::{crawl, fake_registry, ok_answer, server, settings, shared, status_answer};
 
 /// Serves every card of the corpus under a path of its own.
 fn card_addresses(folder: PathBuf) -> Vec<String> {
@@ -58,7 +26,7 @@ fn card_addresses(folder: PathBuf) -> Vec<String> {
 
 #[test]
 fn real_entries_and_real_cards_are_counted_as_they_were_served() {
-    let (Some(folder), Some((_registry, base))) = (shared("corpus/agent-cards"), fake_registry()) else { return };
+    let (Some(folder), Some((_registry, base))) = (shared("corpus/agent-cards"), fake_registry(&[])) else { return };
     let cards = card_addresses(folder);
     assert_eq!(cards.len(), 150);
     let home = tempfile::tempdir().expect("a folder");

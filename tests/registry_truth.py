@@ -91,14 +91,14 @@ def differ(what, expected, seen):
 
 
 def recorded(path):
-    """The entries of one recorded listing: key to (status, is latest)."""
+    """The entries of one recorded listing as the stand-in serves them: key to (status, is latest)."""
     found = {}
     for item in json.load(gzip.open(path, "rt", encoding="utf-8")):
         if "server" in item:
             server, official = item["server"], item.get("_meta", {}).get(OFFICIAL, {})
         else:
             server, official = item, dict(item.get("_meta", {}).get(OFFICIAL, {}), status=item.get("status", "active"))
-        latest = official.get("isLatest", official.get("is_latest", True))
+        latest = official.get("isLatest", True)
         found[(server["name"], str(server.get("version", "")))] = (official.get("status", "active"), latest)
     return found
 
@@ -119,6 +119,11 @@ def replay(binary, shared):
             for key, (status, latest) in listed.items():
                 first = known[key]["first"] if key in known else number
                 known[key] = {"first": first, "status": status, "latest": latest, "missed": 0, "gone": False}
+            # Whoever is not listed loses the flag to a listed version of its name.
+            flagged = {key[0] for key, (_, latest) in listed.items() if latest}
+            for key, one in known.items():
+                if key not in listed and key[0] in flagged:
+                    one["latest"] = False
             present = [key for key in known if not known[key]["gone"]]
             absent = [key for key in present if key not in listed]
             is_held = len(absent) == len(present) or (len(absent) >= 5 and len(absent) * 100 > len(present) * 20)

@@ -376,15 +376,16 @@ impl Page {
             None => self.insert(w, entry, document).await?,
         };
         if entry.is_latest == Some(true) && self.made_by.get(&target) != Some(&listing) {
-            // The version that loses the flag is not told of by the registry.
+            // The version that loses the flag is not told of by the registry; one that this walk showed with it keeps it.
             sqlx::query(
                 "UPDATE listing SET is_latest = 0, changed_s = $4
-                 WHERE source_id = $1 AND target_id = $2 AND id <> $3 AND is_latest = 1",
+                 WHERE source_id = $1 AND target_id = $2 AND id <> $3 AND is_latest = 1 AND walk_id <> $5",
             )
             .bind(self.walk.source)
             .bind(target)
             .bind(listing)
             .bind(self.now_s)
+            .bind(self.walk.id)
             .execute(w.on())
             .await?;
         }

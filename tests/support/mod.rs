@@ -126,6 +126,37 @@ pub fn eventually<T>(what: &str, patience: Duration, mut ask: impl FnMut() -> Op
     }
 }
 
+/// The material beside the project, or a reason why the test cannot run.
+pub fn shared(part: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let path = std::env::var_os("PLUMBLINE_SHARED").map_or(beside, PathBuf::from).join(part);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} has to be there in CI", path.display());
+    println!("skipped: {} is not there", path.display());
+    None
+}
+
+/// Starts the stand-in registry, over the real entries unless the options say otherwise.
+pub fn fake_registry(options: &[&str]) -> Option<(Running, String)> {
+    let script = shared("fleet/fake_registry.py")?;
+    let mut child = Command::new("python3")
+        .arg(script)
+        .args(["--port", "0"])
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python3 is there");
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().expect("it has an output"))
+        .read_line(&mut first)
+        .expect("it says where it listens");
+    let address = first.split(' ').nth(1).expect("listening ADDRESS").to_owned();
+    Some((Running(child), format!("http://{address}")))
+}
+
 /// A request as a bad server sees it.
 pub struct Asked {
     pub path: String,
