@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod crawl;
+mod doctor;
 mod housekeeping;
 mod pause;
 mod rules;
@@ -55,6 +56,8 @@ enum Command {
     Rules(rules::Arguments),
     /// Print the effective settings as a commented file, or check a file.
     Config(config::Arguments),
+    /// Check whether the database is true to itself, and mend what can be mended.
+    Doctor(doctor::Arguments),
     /// Bring the database to this version's schema and end.
     Migrate,
 }
@@ -81,6 +84,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Check(arguments) => check::run(options, &arguments),
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Config(arguments) => config::run(options, &arguments),
+        Command::Doctor(arguments) => doctor::run(options, &arguments),
         Command::Migrate => wiring::migrate(options),
     }
 }

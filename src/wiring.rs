@@ -55,7 +55,7 @@ pub async fn open(settings: &Settings) -> Result<Store> {
 }
 
 /// An address without its password.
-fn shown(database: &str) -> String {
+pub fn shown(database: &str) -> String {
     crate::settings::without_password(database)
 }
 
@@ -208,7 +208,7 @@ fn key_of(registry: &Registry) -> Result<Option<http::HeaderValue>> {
 
 /// The name of this process on leases and crawls: host, process number and when the process began, since numbers are
 /// used again (in a container every process has the same one).
-fn holder() -> String {
+pub fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let process = std::process::id();
     format!("{}/{process}.{}", host.trim(), began(process).unwrap_or(0))
@@ -216,7 +216,7 @@ fn holder() -> String {
 
 /// Whether the process of that name still runs. What runs on another host cannot be seen from here; its leases run out by
 /// themselves.
-fn is_alive(other: &str, own: &str) -> bool {
+pub fn is_alive(other: &str, own: &str) -> bool {
     let (Some((host, process)), Some((own_host, _))) = (other.rsplit_once('/'), own.rsplit_once('/')) else {
         return false;
     };

@@ -13,7 +13,8 @@
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
-//! Keeping house: [`housekeeping`] lets go of what is old, [`sizes`] measures, [`disk`] watches the room that is left.
+//! Keeping house: [`housekeeping`] lets go of what is old, [`sizes`] measures, [`disk`] watches the room that is left,
+//! [`doctor`] counts everything again.
 //!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
@@ -22,6 +23,7 @@
 
 pub mod dialect;
 pub mod disk;
+pub mod doctor;
 pub mod documents;
 pub mod error;
 pub mod events;

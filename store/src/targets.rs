@@ -830,24 +830,35 @@ pub(crate) async fn refold(w: &mut Writing, trends: &mut Trends, target: i64, no
     write_folded(w, trends, &target_row(&row)?, &fold(&faces), false, now_s).await
 }
 
+/// What surfaces give to their targets, those of `$which`.
+macro_rules! faces_sql {
+    ($which:literal) => {
+        concat!(
+            "SELECT surface.headline, surface.reach, surface.reach_since_s, surface.profile, surface.known,
+                    surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info, surface.n_security,
+                    surface.last_ok_s, surface.last_attempt_s, surface.next_due_s, target_surface.role,
+                    target_surface.target_id
+             FROM target_surface
+             JOIN surface ON surface.id = target_surface.surface_id
+             WHERE ",
+            $which,
+            " AND target_surface.removed_s IS NULL
+             ORDER BY surface.id"
+        )
+    };
+}
+
+/// The surfaces of all targets.
+pub(crate) const ALL_FACES: &str = faces_sql!("1 = 1");
+
 /// The surfaces of a target.
 pub(crate) async fn faces(w: &mut Writing, target: i64) -> Result<Vec<Face>> {
-    let rows = sqlx::query(
-        "SELECT surface.headline, surface.reach, surface.reach_since_s, surface.profile, surface.known,
-                surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info, surface.n_security,
-                surface.last_ok_s, surface.last_attempt_s, surface.next_due_s, target_surface.role
-         FROM target_surface
-         JOIN surface ON surface.id = target_surface.surface_id
-         WHERE target_surface.target_id = $1 AND target_surface.removed_s IS NULL
-         ORDER BY surface.id",
-    )
-    .bind(target)
-    .fetch_all(w.on())
-    .await?;
+    let rows = sqlx::query(faces_sql!("target_surface.target_id = $1")).bind(target).fetch_all(w.on()).await?;
     rows.iter().map(face).collect()
 }
 
-fn face(row: &sqlx::any::AnyRow) -> Result<Face> {
+/// A row of what surfaces give to their targets.
+pub(crate) fn face(row: &sqlx::any::AnyRow) -> Result<Face> {
     Ok(Face {
         headline: word("surface", row.try_get(0)?)?,
         reach: word("surface", row.try_get(1)?)?,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sqlx::{AnyConnection, Row};
+
 use crate::dialect::Writing;
 use crate::error::Result;
 use crate::rows::DAY_S;
@@ -70,6 +72,83 @@ fn headline_column(headline: Headline) -> usize {
         Headline::NotDetected => 3,
         Headline::NotEvaluated => 4,
     }
+}
+
+/// How many there are, as the newest day of a cohort should say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Stock {
+    targets: i64,
+    headlines: [i64; 5],
+    reaches: [i64; 7],
+    pub(crate) entries: i64,
+}
+
+impl Stock {
+    /// So many targets of this word and reach.
+    pub(crate) fn add(&mut self, headline: Headline, reach: ReachState, n: i64) {
+        self.targets += n;
+        self.headlines[headline_column(headline)] += n;
+        if let Some(column) = reach_column(reach) {
+            self.reaches[column] += n;
+        }
+    }
+}
+
+impl std::fmt::Display for Stock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [sound, deviates, blocked, not_detected, not_evaluated] = self.headlines;
+        let [up, suspect, down, gated, absent, throttled, unknown] = self.reaches;
+        write!(
+            f,
+            "{} targets ({blocked} blocked, {deviates} deviate, {sound} sound, {not_detected} not detected, \
+             {not_evaluated} not evaluated; {up} up, {gated} gated, {suspect} suspect, {down} down, {absent} absent, \
+             {throttled} throttled, {unknown} unknown) and {} entries",
+            self.targets, self.entries
+        )
+    }
+}
+
+/// Every cohort with its newest day and what that says.
+pub(crate) async fn newest_stock(on: &mut AnyConnection) -> Result<Vec<(i64, i64, Stock)>> {
+    let rows = sqlx::query(
+        "SELECT cohort_id, day, targets, sound, deviates, blocked, not_detected, not_evaluated,
+                up, suspect, down, gated, absent, throttled, unknown, entries
+         FROM cohort_day
+         WHERE day = (SELECT MAX(day) FROM cohort_day WHERE cohort_id = 1) AND cohort_id <= 6
+         ORDER BY cohort_id",
+    )
+    .fetch_all(on)
+    .await?;
+    let mut stocks = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut numbers = [0; 14];
+        for (n, number) in numbers.iter_mut().enumerate() {
+            *number = row.try_get(n + 2)?;
+        }
+        let [targets, h0, h1, h2, h3, h4, r0, r1, r2, r3, r4, r5, r6, entries] = numbers;
+        let (headlines, reaches) = ([h0, h1, h2, h3, h4], [r0, r1, r2, r3, r4, r5, r6]);
+        stocks.push((row.try_get(0)?, row.try_get(1)?, Stock { targets, headlines, reaches, entries }));
+    }
+    Ok(stocks)
+}
+
+/// Sets what a day says of a cohort.
+pub(crate) async fn set_stock(on: &mut AnyConnection, cohort: i64, day: i64, stock: &Stock) -> Result<()> {
+    let mut update = sqlx::query(
+        "UPDATE cohort_day
+         SET targets = $3, entries = $4, sound = $5, deviates = $6, blocked = $7, not_detected = $8, not_evaluated = $9,
+             up = $10, suspect = $11, down = $12, gated = $13, absent = $14, throttled = $15, unknown = $16
+         WHERE cohort_id = $1 AND day = $2",
+    )
+    .bind(cohort)
+    .bind(day)
+    .bind(stock.targets)
+    .bind(stock.entries);
+    for number in stock.headlines.into_iter().chain(stock.reaches) {
+        update = update.bind(number);
+    }
+    update.execute(on).await?;
+    Ok(())
 }
 
 /// The changes of one batch.
