@@ -144,6 +144,18 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
         "2025-11-25",
         include_str!("../examples/oauth-authorization-server.json"),
     ),
+    (
+        "conversation-2026-07-28",
+        Kind::McpEndpoint,
+        "2026-07-28",
+        include_str!("../examples/mcp-conversation-2026-07-28.json"),
+    ),
+    (
+        "conversation-2025-11-25",
+        Kind::McpEndpoint,
+        "2025-11-25",
+        include_str!("../examples/mcp-conversation-2025-11-25.json"),
+    ),
     ("openapi-3.1", Kind::Openapi, "3.1", include_str!("../examples/openapi-3.1.json")),
     ("openapi-3.0", Kind::Openapi, "3.0", include_str!("../examples/openapi-3.0.json")),
 ];
@@ -213,7 +225,21 @@ fn numbered(item: &Value, n: usize) -> Value {
 
 /// Whether an example of the rule lies over nothing: it is a body, or a conversation.
 fn is_text_itself(rule: &Rule) -> bool {
-    matches!(rule.check, Check::Body(_) | Check::Way(_) | Check::Session(_))
+    matches!(rule.check, Check::Body(_) | Check::Way(_) | Check::Session(_) | Check::Conversation(_))
+}
+
+/// The conversation of an example: each exchange lies over that of its step in the base, where there is one for it, else
+/// over an odd request of that era.
+fn conversation_text(rule: &Rule, base: &str, text: &str) -> String {
+    let parsed =
+        |text: &str| -> Value { serde_json::from_str(text).unwrap_or_else(|e| panic!("{}: {e}: {text}", rule.id)) };
+    let (steps, mut example) = (parsed(base), parsed(text));
+    for exchange in example["exchanges"].as_array_mut().expect("the example has exchanges") {
+        let step = exchange["step"].as_str().unwrap_or_default();
+        let base = steps.get(step).unwrap_or(&steps["probe"]);
+        *exchange = lay_over(base, exchange);
+    }
+    example.to_string()
 }
 
 fn report_of(rule: &Rule, example: &Example) -> Report {
@@ -232,13 +258,18 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
         }
         _ => example.text.to_owned(),
     };
+    let text = match (rule.check, base) {
+        (Check::Conversation(_), Some((.., base))) if !example.whole => conversation_text(rule, base, &text),
+        _ => text,
+    };
     let mut settings = Settings::default();
     settings.a2a.example_domains_are_placeholders = false;
     for (key, value) in &given.settings {
         settings.set(key, value.clone()).expect("the example's setting exists");
     }
-    if matches!(rule.check, Check::Way(_) | Check::Session(_)) {
-        return session_report(&text, &given, &settings);
+    if matches!(rule.check, Check::Way(_) | Check::Session(_) | Check::Conversation(_)) {
+        let surface = if kind == Kind::McpEndpoint { Surface::Mcp } else { Surface::AgentCard };
+        return session_report(&text, surface, &given, &settings);
     }
     let stated = (rule.id != catalogue::KIND_UNRECOGNISED).then_some(kind);
     // Neither an MCP message nor metadata shows the revision it was exchanged in.
@@ -250,11 +281,11 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
 }
 
 /// A conversation; `"base:NAME"` in place of a body stands for that base document.
-fn session_report(text: &str, given: &Given, settings: &Settings) -> Report {
+fn session_report(text: &str, surface: Surface, given: &Given, settings: &Settings) -> Report {
     let filled =
         BASES.iter().fold(text.to_owned(), |text, (name, _, _, base)| text.replace(&format!("\"base:{name}\""), base));
     let session: Session = serde_json::from_str(&filled).expect("the example is a session");
-    let surface = given.surface.as_deref().map_or(Ok(Surface::AgentCard), str::parse).expect("the surface exists");
+    let surface = given.surface.as_deref().map_or(Ok(surface), str::parse).expect("the surface exists");
     judge_session(&session, surface, None, given, settings)
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::a2a::Signatures;
 use crate::catalogue;
+use crate::conversation::Conversation;
 use crate::document::{Document, Node, Trouble, escape};
 use crate::kind::{Kind, Known, Profile};
 use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
@@ -119,6 +120,10 @@ pub struct Given {
     pub third_equals: Option<String>,
     /// Whether the server said, between two lists, that the list had changed.
     pub list_changed_seen: bool,
+    /// An endpoint whose address was read in a listing or card, which is judged for it there.
+    pub listed: bool,
+    /// Whether protected-resource metadata was found at a well-known place.
+    pub well_known_found: Option<bool>,
     /// What presents a document as a server card: `media-type` or `catalog`.
     pub claimed: Option<String>,
     /// The key set that the operator trusts for this card.
@@ -271,6 +276,18 @@ impl Occurrences {
             Occurrence { pointer, message, severity: self.severity, impact: self.impact, line: None, column: None };
         self.found.push(Found { place, occurrence });
         Added(self.found.last_mut().map(|found| &mut found.occurrence))
+    }
+
+    /// The rule fires at a place of a conversation where this revision was spoken, with the grades of that revision.
+    pub fn add_in(&mut self, revision: &str, pointer: impl Into<String>, message: impl Into<String>) -> Added<'_> {
+        self.severity = self.rule.severity_in(&[revision]);
+        self.impact = self.rule.impact_in(&[revision]);
+        self.add_at(pointer, message)
+    }
+
+    /// The rule that is running.
+    pub fn rule(&self) -> &'static Rule {
+        self.rule
     }
 
     /// The rule could not be judged, and why. Ignored when it fires somewhere.
@@ -488,6 +505,7 @@ fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judg
                 }
             }
         }
+        (Check::Conversation(_), _) => out.not_evaluated(NotEvaluated::NoSession),
         (Check::Document(_) | Check::Each(..), None) => {
             out.not_evaluated(if document.is_some() { NotEvaluated::Parent } else { NotEvaluated::NoDocument });
         }
@@ -530,6 +548,39 @@ fn yield_to_others(results: &mut [Judged]) {
 
 fn is_modest(judged: &Judged) -> bool {
     !judged.found.is_empty() && !judged.rule.yields_to.is_empty()
+}
+
+/// Asks one rule, in one revision, by a check of the caller's.
+pub(crate) fn ask(rule: &'static Rule, revision: &str, check: impl FnOnce(&mut Occurrences)) -> RuleResult {
+    let planned = Planned { rule, severity: rule.severity_in(&[revision]), impact: rule.impact_in(&[revision]) };
+    let mut out = Occurrences::new(&planned);
+    check(&mut out);
+    let otherwise = out.not_evaluated.map_or(Outcome::Passes, Outcome::NotEvaluated);
+    Judged { rule, found: out.found, otherwise }.finish(None)
+}
+
+/// Runs the rules about a conversation with an MCP endpoint, of the revisions that were spoken in it.
+pub(crate) fn judge_conversation(conversation: &Conversation<'_>, context: &Context<'_>) -> Vec<RuleResult> {
+    let revisions = conversation.revisions();
+    // The forms of server cards are no revisions of the protocol.
+    let applies = |rule: &&Rule| {
+        rule.versions.contains(&"v1") || revisions.iter().any(|revision| rule.versions.contains(revision))
+    };
+    let mut results = Vec::new();
+    for rule in catalogue::rules().filter(applies) {
+        let Check::Conversation(check) = rule.check else { continue };
+        let planned = Planned { rule, severity: rule.severity_in(&revisions), impact: rule.impact_in(&revisions) };
+        let mut out = Occurrences::new(&planned);
+        check(conversation, context, &mut out);
+        let otherwise = match out.not_evaluated {
+            Some(reason) => Outcome::NotEvaluated(reason),
+            None if !out.applies => Outcome::NotApplicable,
+            None => Outcome::Passes,
+        };
+        results.push(Judged { rule, found: out.found, otherwise });
+    }
+    yield_to_others(&mut results);
+    results.into_iter().map(|judged| judged.finish(None)).collect()
 }
 
 /// Whether a rule can be part of a verdict at all.

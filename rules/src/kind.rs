@@ -53,6 +53,8 @@ crate::words! {
         McpServerMessage = "mcp-server-message",
         /// An answer of JSON-RPC, as parsed.
         JsonrpcResponse = "jsonrpc-response",
+        /// An MCP endpoint: what was said with it.
+        McpEndpoint = "mcp-endpoint",
         /// RFC 9728 metadata.
         OauthProtectedResource = "oauth-protected-resource",
         /// RFC 8414 metadata.
@@ -102,6 +104,7 @@ impl Kind {
             Kind::McpElicitationRequest => "elicitation request",
             Kind::McpServerMessage => "server message",
             Kind::JsonrpcResponse => "JSON-RPC answer",
+            Kind::McpEndpoint => "MCP endpoint",
             Kind::OauthProtectedResource => "protected resource metadata",
             Kind::OauthAuthorizationServer => "authorization server metadata",
             Kind::OauthOpenidConfiguration => "OpenID configuration",
@@ -141,6 +144,7 @@ impl Kind {
             | Kind::McpInputRequiredResult
             | Kind::McpElicitationRequest
             | Kind::McpServerMessage
+            | Kind::McpEndpoint
             | Kind::JsonrpcResponse => 4 * KIB * KIB,
         }
     }

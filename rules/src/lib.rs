@@ -7,14 +7,18 @@
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`listing`] judges the lists of registries while they are walked;
-//! - [`session`] is what was said on the wire, [`session_judge`] judges it, [`reach`] says how far an observation came;
+//! - [`session`] is what was said on the wire ([`sse`] reads its event streams, [`conversation`] what was said with an
+//!   MCP endpoint, [`authorization`] what that led to), [`session_judge`] judges it, [`reach`] says how far an observation came;
 //! - [`canonical`] is the canonical form that hashes and signatures use, [`jose`] checks signatures with keys handed in.
 
 mod a2a;
+pub mod authorization;
 pub mod canonical;
 pub mod catalogue;
 mod common;
+pub mod conversation;
 pub mod document;
+mod endpoint_judge;
 #[cfg(test)]
 mod examples;
 pub mod jose;
@@ -34,4 +38,5 @@ pub mod session;
 pub mod session_judge;
 pub mod settings;
 pub mod shape;
+pub mod sse;
 pub mod text;

@@ -20,6 +20,14 @@ crate::words! {
         NoKeys = "no-keys",
         /// The stored body was cut.
         Cut = "cut",
+        /// The step was refused for want of credentials.
+        Auth = "auth",
+        /// The step was refused for want of payment.
+        Payment = "payment",
+        /// The server asked to come back later.
+        RateLimited = "rate-limited",
+        /// The step was not taken: there was no occasion, or it is switched off.
+        NotAsked = "not-asked",
         /// Switched off by the operator.
         Off = "off",
     }

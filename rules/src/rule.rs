@@ -1,5 +1,6 @@
 //! The shape of one rule: what it demands, how grave it is, and the function that looks.
 
+use crate::conversation::Conversation;
 use crate::document::{Document, Node};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
@@ -160,6 +161,8 @@ pub enum Check {
     Observation(fn(&Context<'_>, &mut Occurrences)),
     /// The conversation as a whole.
     Session(fn(&Session, &Context<'_>, &mut Occurrences)),
+    /// The conversation with an MCP endpoint, read.
+    Conversation(fn(&Conversation<'_>, &Context<'_>, &mut Occurrences)),
 }
 
 /// What of the document is out of sight for later rules once this one has spoken.

@@ -40,24 +40,132 @@ pub struct Session {
     pub exchanges: Vec<Exchange>,
 }
 
-/// What an exchange was made for. Rules ask for exchanges by step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Step {
-    /// `/.well-known/agent-card.json` (or the card's own address) asked with `A2A-Version: 1.0`.
-    Card,
-    /// The same address asked without the version header.
-    CardPlain,
-    /// `/.well-known/agent.json`, the path before A2A 0.3.
-    CardLegacy,
-    /// `robots.txt` of the host.
-    Robots,
-    /// One page of a registry's list.
-    RegistryPage,
-    /// The key set that a card's signature names.
-    Jku,
-    /// Any other single document, asked for by its address.
-    Document,
+crate::words! {
+    /// What an exchange was made for. Rules ask for exchanges by step.
+    pub enum Step {
+        /// `/.well-known/agent-card.json` (or the card's own address) asked with `A2A-Version: 1.0`.
+        Card = "card",
+        /// The same address asked without the version header.
+        CardPlain = "card-plain",
+        /// `/.well-known/agent.json`, the path before A2A 0.3.
+        CardLegacy = "card-legacy",
+        /// `robots.txt` of the host.
+        Robots = "robots",
+        /// One page of a registry's list.
+        RegistryPage = "registry-page",
+        /// The key set that a card's signature names.
+        Jku = "jku",
+        /// Any other single document, asked for by its address.
+        Document = "document",
+        /// MCP: `server/discover`, the first request of the revision without sessions.
+        Discover = "discover",
+        /// MCP: `initialize`, the first request of the revisions with a handshake.
+        Initialize = "initialize",
+        /// MCP: `notifications/initialized`.
+        Initialized = "initialized",
+        /// MCP: `ping` in a session.
+        Ping = "ping",
+        /// MCP: one page of the tools, as any client asks for them.
+        ToolsList = "tools/list",
+        /// MCP: one page of the resources.
+        ResourcesList = "resources/list",
+        /// MCP: one page of the resource templates.
+        TemplatesList = "resources/templates/list",
+        /// MCP: one page of the prompts.
+        PromptsList = "prompts/list",
+        /// MCP: the tools again, from the start, on a new connection.
+        FreshConnection = "fresh-connection",
+        /// MCP: the tools a third time, because the first two lists differ.
+        ThirdList = "third-list",
+        /// MCP: GET of the endpoint, asking for a stream.
+        Get = "get",
+        /// MCP: the stream of the transport before 2025-03-26, and what is posted to the address it names.
+        HttpSse = "http-sse",
+        /// MCP: DELETE of an endpoint without sessions.
+        Delete = "delete",
+        /// MCP: `subscriptions/listen` with the types that were declared.
+        SubscriptionsListen = "subscriptions/listen",
+        /// MCP probe: `initialize` again for exactly the revision that was answered.
+        NegotiateSame = "negotiate-same",
+        /// MCP probe: `initialize` for a revision that never was.
+        NegotiateUnknown = "negotiate-unknown",
+        /// MCP probe: `server/discover` for a revision that never was.
+        BadVersion = "bad-version",
+        /// MCP probe: header and `_meta` name two revisions.
+        HeaderVersionMismatch = "header-version-mismatch",
+        /// MCP probe: no `MCP-Protocol-Version`.
+        HeaderVersionMissing = "header-version-missing",
+        /// MCP probe: no `Mcp-Method`.
+        HeaderMethodMissing = "header-method-missing",
+        /// MCP probe: `Mcp-Method` names another method than the body.
+        HeaderMethodMismatch = "header-method-mismatch",
+        /// MCP probe: header names in lower case.
+        HeaderCase = "header-case",
+        /// MCP probe: no `_meta`.
+        NoMeta = "no-meta",
+        /// MCP probe: `_meta` without the client's capabilities.
+        NoClientCapabilities = "no-client-capabilities",
+        /// MCP probe: `_meta` without the client's name, which it may leave out.
+        NoClientInfo = "no-client-info",
+        /// MCP probe: a key in `_meta` that nobody knows.
+        ExtraMeta = "extra-meta",
+        /// MCP probe: a session id in a revision without sessions.
+        StraySessionId = "stray-session-id",
+        /// MCP probe: a request whose id is null.
+        NullId = "null-id",
+        /// MCP probe: a made-up method.
+        UnknownMethod = "unknown-method",
+        /// MCP probe: `ping` in the revision that dropped it.
+        RemovedMethod = "removed-method",
+        /// MCP probe: a body that breaks off.
+        MalformedJson = "malformed-json",
+        /// MCP probe: a message without a method.
+        InvalidRequest = "invalid-request",
+        /// MCP probe: several messages in one body.
+        Batch = "batch",
+        /// MCP probe: a handshake labelled as plain text.
+        TextPlain = "text-plain",
+        /// MCP probe: anything is accepted.
+        AcceptAny = "accept-any",
+        /// MCP probe: a handshake from a page of another site.
+        Origin = "origin",
+        /// MCP probe: a list from a made-up cursor.
+        BadCursor = "bad-cursor",
+        /// MCP probe: the second page of a list once more.
+        CursorAgain = "cursor-again",
+        /// MCP probe: a list that was not declared.
+        Undeclared = "undeclared",
+        /// MCP probe: one of three fresh sessions.
+        SessionSample = "session-sample",
+        /// MCP probe: `ping` without the session's id.
+        SessionMissing = "session-missing",
+        /// MCP probe: `ping` with a made-up session id.
+        SessionUnknown = "session-unknown",
+        /// MCP probe: `ping` with a revision in its header that never was.
+        LegacyBadVersionHeader = "legacy-bad-version-header",
+        /// MCP probe: `ping` without `MCP-Protocol-Version`.
+        LegacyNoVersionHeader = "legacy-no-version-header",
+        /// MCP probe: a list without any handshake.
+        NoHandshake = "no-handshake",
+        /// MCP: DELETE of a session that was opened.
+        SessionDelete = "session-delete",
+        /// MCP probe: `ping` with the id of a session that was ended.
+        SessionTerminated = "session-terminated",
+        /// Protected-resource metadata (RFC 9728).
+        Prm = "prm",
+        /// Authorization-server metadata (RFC 8414) or an OpenID configuration.
+        AuthorizationServer = "as",
+        /// A server card at one of its places.
+        ServerCard = "server-card",
+        /// The catalogue of an origin.
+        AiCatalog = "ai-catalog",
+        /// Own targets: a made-up token.
+        BadToken = "bad-token",
+        /// Own targets: the operator's token in the query.
+        TokenInQuery = "token-in-query",
+        /// Own targets: a session that was opened with a token, without it.
+        SessionWithoutToken = "session-without-token",
+    }
 }
 
 /// One request and what came back: an answer, or the error in its place.
@@ -119,6 +227,33 @@ pub struct Response {
     /// Why the body is not whole, when it is not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut: Option<Cut>,
+    /// When an event stream spoke and how it ended; `None` for other bodies, and where nobody noted it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<Stream>,
+}
+
+/// An event stream over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// When each event was complete, in milliseconds from sending the request.
+    #[serde(default)]
+    pub events_ms: Vec<u64>,
+    /// How it ended.
+    pub end: StreamEnd,
+}
+
+/// How an event stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamEnd {
+    /// The server closed it.
+    Closed,
+    /// We did, having heard what we asked for and waited for the end as long as we wait.
+    Left,
+    /// We did: what we asked for did not come in time.
+    Silent,
+    /// We did: it held more than it may.
+    Overrun,
 }
 
 impl Exchange {
@@ -187,13 +322,14 @@ struct ResponseJson {
     #[serde(default)]
     wire_bytes: u64,
     cut: Option<Cut>,
+    stream: Option<Stream>,
 }
 
 impl From<ResponseJson> for Response {
     fn from(json: ResponseJson) -> Response {
-        let ResponseJson { status, headers, raw, raw_base64, body, wire_bytes, cut } = json;
+        let ResponseJson { status, headers, raw, raw_base64, body, wire_bytes, cut, stream } = json;
         let raw = raw.or_else(|| body.map(|body| body.get().to_owned()));
-        Response { status, headers, raw, raw_base64, wire_bytes, cut }
+        Response { status, headers, raw, raw_base64, wire_bytes, cut, stream }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Judging a conversation: which of its answers is the document, and what the rules say about both.
 
 use crate::document::Document;
+use crate::endpoint_judge::judge_endpoint;
 use crate::judge::{Given, Origin, Settings, Subject, judge, judge_without_document};
 use crate::kind::Kind;
-use crate::report::{Occurrence, Outcome, Report, RuleResult};
+use crate::report::{Occurrence, Outcome, Report};
 use crate::rule::Check;
 use crate::session::{Cut, Exchange, Response, Session, Surface};
 use crate::text::{AbsoluteUrl, is_public_host};
@@ -17,10 +18,9 @@ pub fn judge_session(
     given: &Given,
     settings: &Settings,
 ) -> Report {
-    let of_record = match surface {
-        Surface::Mcp => answers_in_json(session),
-        _ => document_of_record(session, surface).into_iter().collect(),
-    };
+    if surface == Surface::Mcp {
+        return judge_endpoint(session, version, given, settings);
+    }
     let subject = |answer: Option<usize>| {
         let asked = answer.or(session.exchanges.len().checked_sub(1)).and_then(|n| session.exchanges.get(n));
         Subject {
@@ -32,11 +32,11 @@ pub fn judge_session(
             answer,
         }
     };
-    let reports = of_record.into_iter().filter_map(|number| {
+    let of_record = document_of_record(session, surface).and_then(|number| {
         let document = document_of(session.exchanges.get(number)?.response.as_ref()?);
         Some(led_into(judge(&document, &subject(Some(number)), settings), number))
     });
-    reports.reduce(merged).unwrap_or_else(|| judge_without_document(&subject(None), settings))
+    of_record.unwrap_or_else(|| judge_without_document(&subject(None), settings))
 }
 
 /// The document that an answer brought, as judging reads it.
@@ -137,21 +137,6 @@ fn worth(session: &Session, chain: &Chain<'_>) -> (bool, bool, bool, usize) {
     (is_card, !is_legacy_path(chain.asked), chain.with_version, chain.last)
 }
 
-/// Answers to JSON-RPC requests that claim to be JSON and that may be judged: redirects, refusals for want of credentials, throttling
-/// and failures of the server are no content, and some statuses come without a body.
-fn answers_in_json(session: &Session) -> Vec<usize> {
-    let judged = |exchange: &Exchange| {
-        let Some(response) = exchange.response.as_ref().filter(|_| exchange.request.method == "POST") else {
-            return false;
-        };
-        let refused = matches!(response.status, 300..=399 | 401 | 402 | 403 | 407 | 429 | 500..=u16::MAX);
-        let bare = response.body().is_empty() && matches!(response.status, 202 | 204 | 404 | 405);
-        !refused && !bare && response.media_type().is_some_and(|media_type| media_type.is_json())
-    };
-    let answers = session.exchanges.iter().enumerate();
-    answers.filter(|(_, exchange)| judged(exchange)).map(|(number, _)| number).collect()
-}
-
 /// The kind that was asked for; `None` where the document has to show it.
 fn kind_of(surface: Surface, address: &str) -> Option<Kind> {
     match surface {
@@ -162,7 +147,7 @@ fn kind_of(surface: Surface, address: &str) -> Option<Kind> {
         Surface::OauthMetadata if address.contains("openid-configuration") => Some(Kind::OauthOpenidConfiguration),
         Surface::OauthMetadata => Some(Kind::OauthAuthorizationServer),
         Surface::Registry => Some(Kind::RegistryPage),
-        Surface::Mcp => Some(Kind::JsonrpcResponse),
+        Surface::Mcp => Some(Kind::McpEndpoint),
         Surface::Any => None,
     }
 }
@@ -185,35 +170,6 @@ fn lead_into(occurrence: &mut Occurrence, number: usize, is_about_bytes: bool) {
         occurrence.pointer = format!("/exchanges/{number}/response/raw");
     } else if occurrence.line.is_some() {
         occurrence.pointer = format!("/exchanges/{number}/response/body{}", occurrence.pointer);
-    }
-}
-
-/// Two reports about one conversation as one: what is said about its documents adds up, what is said about the
-/// conversation is said once.
-fn merged(mut one: Report, other: Report) -> Report {
-    for result in other.results {
-        match one.results.iter_mut().find(|mine| mine.rule.id == result.rule.id) {
-            Some(mine) => merge(mine, result),
-            None => one.results.push(result),
-        }
-    }
-    one
-}
-
-fn merge(mine: &mut RuleResult, other: RuleResult) {
-    let about_conversation = matches!(mine.rule.check, Check::Way(_) | Check::Session(_));
-    match (&mut mine.outcome, other.outcome) {
-        _ if about_conversation => {}
-        (Outcome::Fires(occurrences), Outcome::Fires(more)) => {
-            for occurrence in more {
-                if !occurrences.contains(&occurrence) {
-                    occurrences.push(occurrence);
-                }
-            }
-        }
-        (Outcome::Fires(_), Outcome::Passes | Outcome::NotEvaluated(_)) => {}
-        (Outcome::Passes, Outcome::NotEvaluated(_)) => {}
-        (outcome, other) => *outcome = other,
     }
 }
 

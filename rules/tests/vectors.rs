@@ -57,6 +57,7 @@ fn vectors(family: &str) -> Option<Vec<Vector>> {
 const BESIDE: &[(&str, &str, &str)] = &[
     ("oauth/as-endpoint-not-https", "loopback", "common/url-not-public"),
     ("mcp/card-remote-not-https", "loopback", "common/url-not-public"),
+    ("mcp/origin-not-validated-local", "public endpoint has the milder rule", "mcp/origin-not-validated"),
     ("mcp/icon-scheme", "javascript", "common/unsafe-url-scheme"),
     // Their signature says of itself that it is not a real one, and the key beside it is.
     ("a2a/jwks-unreachable", "200", "a2a/signature-invalid"),

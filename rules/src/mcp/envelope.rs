@@ -36,18 +36,7 @@ fn request<'c>(context: &Context<'c>) -> Option<&'c Value> {
     context.given.request.as_ref().filter(|request| request.is_object())
 }
 
-/// Whether a value is the same in type and value. 7.0 is 7, "7" is not.
-pub(super) fn is_same(node: Node<'_>, value: &Value) -> bool {
-    match value {
-        Value::String(text) => node.text() == Some(text),
-        Value::Number(number) => match (node.integer(), number.as_i64()) {
-            (Some(one), Some(other)) => one == other,
-            _ => node.number().is_some() && node.number() == number.as_f64(),
-        },
-        Value::Null => node.is_null(),
-        _ => false,
-    }
-}
+pub(super) use crate::conversation::is_same;
 
 crate::rule! {
     /// One request is answered with one message.
@@ -265,6 +254,10 @@ fn jsonrpc_id_mismatch(answer: Node<'_>, context: &Context<'_>, out: &mut Occurr
 }
 
 fn check_id(answer: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    // Which of two identifiers counts is the reader's choice (common/duplicate-key).
+    if answer.members().filter(|(key, _)| *key == "id").count() > 1 {
+        return;
+    }
     let asked = request(context).and_then(|request| request.get("id"));
     match (answer.get("id"), asked) {
         (None, _) => drop(out.add_missing(answer, "id", "`id` is missing")),
@@ -478,7 +471,8 @@ fn unsupported_version_data(answer: Node<'_>, context: &Context<'_>, out: &mut O
 fn asked_version<'c>(context: &Context<'c>) -> Option<&'c str> {
     let request = request(context)?;
     let in_meta = request.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion");
-    request.get("version").or(in_meta).and_then(Value::as_str).or(context.given.requested_version.as_deref())
+    let known = context.given.requested_version.as_deref();
+    known.or_else(|| request.get("version").or(in_meta).and_then(Value::as_str))
 }
 
 crate::rule! {

@@ -8,18 +8,29 @@ mod calls;
 mod capabilities;
 mod card;
 mod card_sep_1649;
+mod card_service;
+pub(crate) mod endpoint;
 mod envelope;
+pub(crate) mod eras;
 mod fields;
 mod handshake;
+mod headers;
+mod heard;
 mod icons;
+mod listings;
 mod metadata;
+mod origins;
 mod pages;
 mod prompts;
+mod requests;
 mod resources;
 mod results;
 mod server_info;
 mod server_message;
+mod sessions;
+mod streams;
 mod subschema;
+mod subscriptions;
 mod tool_header;
 mod tool_schema;
 mod tools;
@@ -50,6 +61,16 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     card::RULES,
     card_sep_1649::RULES,
     ai_catalog::RULES,
+    endpoint::RULES,
+    eras::RULES,
+    headers::RULES,
+    requests::RULES,
+    origins::RULES,
+    sessions::RULES,
+    streams::RULES,
+    listings::RULES,
+    subscriptions::RULES,
+    card_service::RULES,
 ];
 
 /// Every published revision of the protocol.
@@ -62,6 +83,8 @@ const SINCE_2025_03: &[&str] = &["2025-03-26", "2025-06-18", "2025-11-25", "2026
 const SINCE_2025_06: &[&str] = &["2025-06-18", "2025-11-25", "2026-07-28"];
 /// The revisions with icons.
 const SINCE_2025_11: &[&str] = &["2025-11-25", "2026-07-28"];
+/// The revisions of Streamable HTTP with sessions.
+const SESSIONS: &[&str] = &["2025-03-26", "2025-06-18", "2025-11-25"];
 /// The revision without sessions.
 const MODERN: &[&str] = &["2026-07-28"];
 

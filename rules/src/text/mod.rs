@@ -3,6 +3,7 @@
 //!
 //! All of them look at text where it stands: nothing is resolved, decoded further than needed, or kept.
 
+pub mod challenge;
 mod host;
 mod instant;
 mod media_type;
