@@ -221,7 +221,7 @@ pub fn surface_kind(kind: Kind) -> SurfaceKind {
 
 /// The document kind of a surface; `None` for what is no document of a stated kind.
 pub fn document_kind(kind: SurfaceKind) -> Option<Kind> {
-    kind.as_str().parse().ok().filter(|kind| *kind != Kind::Unknown)
+    kind.as_str().parse().ok().filter(|kind| !matches!(kind, Kind::Unknown | Kind::McpEndpoint))
 }
 
 #[cfg(test)]

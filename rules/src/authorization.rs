@@ -146,7 +146,7 @@ pub struct Found<'c> {
 impl<'c> Chain<'c> {
     /// Reads the chain from a conversation.
     pub fn of(conversation: &'c Conversation<'c>) -> Chain<'c> {
-        let refused = |turn: &&Turn<'_>| turn.is_about_endpoint() && turn.is_auth_refusal();
+        let refused = |turn: &&Turn<'_>| turn.is_about_endpoint() && turn.is_auth_refusal() && !is_wall(turn);
         let refusal = conversation.turns.iter().find(|turn| refused(turn) && turn.challenge().is_some());
         let refusal = refusal.or_else(|| conversation.turns.iter().find(refused));
         let read = refusal.and_then(Turn::challenge).map(challenges);
@@ -175,6 +175,9 @@ impl<'c> Chain<'c> {
     /// The revision that the chain is judged by: that which was spoken or, where nothing was, the one that both official
     /// clients fall back to.
     pub fn revision(&self) -> &'static str {
+        if let Some(stated) = self.conversation.stated {
+            return stated;
+        }
         match (self.conversation.newest(), self.refusal) {
             (Some(newest), _) => newest,
             (None, Some(turn)) if turn.revision != MODERN => turn.revision,
@@ -228,7 +231,9 @@ impl<'c> Chain<'c> {
         for (_, turn) in self.prm.iter().filter(|(place, turn)| self.is_prm(*place, turn)) {
             let Some(document) = json_of(turn) else { continue };
             let listed = document.root().and_then(|root| root.get("authorization_servers"));
-            for issuer in listed.into_iter().flat_map(|list| list.items()).filter_map(|item| item.text()) {
+            for issuer in
+                listed.into_iter().flat_map(super::document::Node::items).filter_map(super::document::Node::text)
+            {
                 if !issuers.iter().any(|known| known == issuer) {
                     issuers.push(issuer.to_owned());
                 }
@@ -281,6 +286,13 @@ impl Server<'_> {
     }
 }
 
+/// A page that asks people to log in and says nothing to clients: what lies behind it nobody knows.
+fn is_wall(turn: &Turn<'_>) -> bool {
+    let is_page =
+        turn.response().and_then(super::session::Response::media_type).is_some_and(|media_type| media_type.is_html());
+    is_page && turn.challenge().is_none()
+}
+
 /// The address that was asked for before redirects.
 fn asked_first<'c>(conversation: &'c Conversation<'_>, turn: &'c Turn<'_>) -> &'c str {
     let mut first = turn;
@@ -302,7 +314,7 @@ pub fn json_of(turn: &Turn<'_>) -> Option<Document> {
 }
 
 fn is_labelled_json(turn: &Turn<'_>) -> bool {
-    turn.response().and_then(|response| response.media_type()).is_some_and(|media_type| media_type.is_json())
+    turn.response().and_then(super::session::Response::media_type).is_some_and(|media_type| media_type.is_json())
 }
 
 /// Whether an answer is an authorization server's metadata, well made or not: an object with an issuer or an endpoint.
@@ -317,7 +329,7 @@ pub fn is_server_metadata(turn: &Turn<'_>) -> bool {
 
 /// A member of the metadata in an answer.
 pub fn member(turn: &Turn<'_>, name: &str) -> Option<Value> {
-    json_of(turn)?.root()?.get(name).map(|node| node.to_value())
+    json_of(turn)?.root()?.get(name).map(super::document::Node::to_value)
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ pub struct Conversation<'s> {
     pub era: Era,
     /// The revision that the handshake agreed on, if there was one.
     pub negotiated: Option<&'static str>,
+    /// The revision that somebody states for all of it.
+    pub stated: Option<&'static str>,
     /// The capabilities a context states; they stand for what the conversation shows.
     stated_capabilities: Option<Document>,
 }
@@ -155,12 +157,12 @@ impl<'s> Conversation<'s> {
             turns,
             era: Era::Unknown,
             negotiated,
+            stated: version.and_then(|version| REVISIONS.into_iter().find(|known| *known == version)),
             stated_capabilities: capabilities.map(|value| Document::from_text(&value.to_string())),
         };
         conversation.era = era.map_or_else(|| conversation.shown_era(), named_era);
-        let stated = version.and_then(|version| REVISIONS.into_iter().find(|known| *known == version));
         for number in 0..conversation.turns.len() {
-            conversation.turns[number].revision = match stated {
+            conversation.turns[number].revision = match conversation.stated {
                 Some(stated) => stated,
                 None => conversation.revision_of(&conversation.turns[number]),
             };
@@ -258,7 +260,7 @@ impl<'s> Conversation<'s> {
     pub fn needs_authorization(&self) -> bool {
         let mut handshakes = self.handshakes().peekable();
         handshakes.peek().is_some()
-            && handshakes.clone().any(|turn| turn.is_auth_refusal())
+            && handshakes.clone().any(Turn::is_auth_refusal)
             && handshakes.all(|turn| turn.result().is_none())
     }
 
@@ -584,7 +586,7 @@ fn answer(number: usize, response: &Response) -> Answer {
 /// Over HTTP+SSE the answers come on the stream that was opened first.
 fn answers_on_streams(turns: &mut [Turn<'_>]) {
     let is_stream = |turn: &Turn<'_>| turn.step == Some(Step::HttpSse) && turn.answer.stream.is_some();
-    let Some(stream) = turns.iter().position(|turn| is_stream(turn)) else { return };
+    let Some(stream) = turns.iter().position(is_stream) else { return };
     let number = turns[stream].number;
     let found: Vec<(usize, usize, String)> = turns
         .iter()

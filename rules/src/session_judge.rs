@@ -21,10 +21,13 @@ pub fn judge_session(
     if surface == Surface::Mcp {
         return judge_endpoint(session, version, given, settings);
     }
+    let chains = chains(session);
+    let asked_first = |answer: usize| chains.iter().find(|chain| chain.last == answer).map(|chain| chain.asked);
     let subject = |answer: Option<usize>| {
         let asked = answer.or(session.exchanges.len().checked_sub(1)).and_then(|n| session.exchanges.get(n));
         Subject {
-            kind: asked.and_then(|exchange| kind_of(surface, &exchange.request.url)),
+            kind: asked
+                .and_then(|exchange| kind_of(surface, answer.and_then(asked_first).unwrap_or(&exchange.request.url))),
             version,
             origin: origin(given, asked.map(|exchange| exchange.request.url.as_str())),
             given,
@@ -34,7 +37,12 @@ pub fn judge_session(
     };
     let of_record = document_of_record(session, surface).and_then(|number| {
         let document = document_of(session.exchanges.get(number)?.response.as_ref()?);
-        Some(led_into(judge(&document, &subject(Some(number)), settings), number))
+        let mut report = led_into(judge(&document, &subject(Some(number)), settings), number);
+        if let Some(card) = document.root().filter(|_| surface == Surface::AgentCard) {
+            let place = format!("/exchanges/{number}/response/body");
+            report.results.extend(crate::oauth::named::judge_named(session, card, &place));
+        }
+        Some(report)
     });
     of_record.unwrap_or_else(|| judge_without_document(&subject(None), settings))
 }

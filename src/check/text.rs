@@ -164,6 +164,10 @@ fn why(reason: NotEvaluated) -> &'static str {
         NotEvaluated::NoSession => "need the live endpoint",
         NotEvaluated::NoKeys => "need the public keys (--jwks FILE)",
         NotEvaluated::Cut => "need the whole body",
+        NotEvaluated::Auth => "behind a refusal for want of credentials",
+        NotEvaluated::Payment => "behind a demand for payment",
+        NotEvaluated::RateLimited => "put off, because the server asked to come back later",
+        NotEvaluated::NotAsked => "had no occasion",
         NotEvaluated::Off => "switched off",
     }
 }

@@ -286,7 +286,8 @@ fn endpoint_not_mcp(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut 
     let other = handshakes.iter().find(|turn| is_other(turn));
     // One era's path may not be there at all: what the other says decides.
     if let Some(turn) = other.filter(|_| !login && handshakes.iter().all(|turn| is_other(turn) || is_refused(turn))) {
-        let what = if turn.response().and_then(|r| r.media_type()).is_some_and(|t| t.is_html()) {
+        let what = if turn.response().and_then(super::super::session::Response::media_type).is_some_and(|t| t.is_html())
+        {
             "a web page".to_owned()
         } else {
             quote(turn.response().and_then(|response| response.raw.as_deref()).unwrap_or_default())

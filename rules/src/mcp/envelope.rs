@@ -255,7 +255,7 @@ fn jsonrpc_id_mismatch(answer: Node<'_>, context: &Context<'_>, out: &mut Occurr
 
 fn check_id(answer: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     // Which of two identifiers counts is the reader's choice (common/duplicate-key).
-    if answer.members().filter(|(key, _)| *key == "id").count() > 1 {
+    if answer.document().duplicate_members().any(|member| member.pointer() == "/id") {
         return;
     }
     let asked = request(context).and_then(|request| request.get("id"));

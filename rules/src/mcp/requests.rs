@@ -273,18 +273,13 @@ crate::rule! {
 
 fn invalid_request_code(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     for turn in heard(conversation, &[Step::InvalidRequest], out) {
-        match turn.error_code() {
-            Some(-32600 | -32700 | -32602) => {}
-            Some(code) => drop(out.add_in(
-                turn.revision,
-                error_code_place(turn),
-                format!("a message without a method is refused with {code}"),
-            )),
-            None if turn.is_served() => {
-                drop(out.add_in(turn.revision, turn.place(), "a message without a method has a result"))
-            }
-            None => {}
-        }
+        let (place, what) = match turn.error_code() {
+            Some(-32600 | -32700 | -32602) => continue,
+            Some(code) => (error_code_place(turn), format!("a message without a method is refused with {code}")),
+            None if turn.is_served() => (turn.place(), "a message without a method has a result".to_owned()),
+            None => continue,
+        };
+        out.add_in(turn.revision, place, what);
     }
 }
 

@@ -2,16 +2,21 @@
 //!
 //! Their revisions are those of MCP: what the specification asks of a metadata document grew with each.
 
+mod challenge;
 mod client;
+mod discovery;
 mod endpoints;
 mod flows;
 mod issuer;
 mod metadata;
+pub(crate) mod named;
 mod openid;
 mod pkce;
 mod protected;
+mod refusal;
 mod registration;
 mod resource;
+mod service;
 mod token;
 
 use crate::document::{Node, Type};
@@ -33,6 +38,10 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     openid::RULES,
     client::RULES,
     token::RULES,
+    refusal::RULES,
+    challenge::RULES,
+    discovery::RULES,
+    service::RULES,
 ];
 
 const SINCE_2025_03: &[&str] = &["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
