@@ -4,6 +4,8 @@
 //! Pointers of the report lead into the session: `/exchanges/N/response/body/…` for a body,
 //! `/exchanges/N/response/events/K/data/…` for an event of a stream, `…/raw` for a body that cannot be addressed.
 
+use std::cell::OnceCell;
+
 use serde_json::{Value, json};
 
 use crate::conversation::{Conversation, Era, META_VERSION, MODERN, Message, Turn};
@@ -33,7 +35,8 @@ pub(crate) fn judge_endpoint(session: &Session, version: Option<&str>, given: &G
     }
     let (profile, known) = profile(&conversation);
     let has_document = conversation.era != Era::Unknown;
-    Report::new(Detected { kind: Kind::McpEndpoint, profile, known }, said.results, has_document)
+    let detected = Detected { kind: Kind::McpEndpoint, profile, known };
+    Report { detected, results: said.results, has_document, signatures: Vec::new() }
 }
 
 /// The revision an endpoint is shown as: of one that speaks both eras that it does.
@@ -312,6 +315,7 @@ impl Judging<'_> {
             document: None,
             session: Some(self.session),
             answer: None,
+            signatures: &OnceCell::new(),
         };
         judge_conversation(self.conversation, &context)
     }

@@ -85,6 +85,7 @@ fn endpoint_unreachable(conversation: &Conversation<'_>, _: &Context<'_>, out: &
         | WireError::AddressGuard
         | WireError::BadUrl
         | WireError::Robots
+        | WireError::OptOut
         | WireError::RedirectLimit => return out.not_evaluated(NotEvaluated::NoDocument),
     };
     if let Some(turn) = handshakes(conversation).first() {
