@@ -9,6 +9,7 @@ use plumbline_rules::session::{Exchange, Response, Step};
 
 use super::limits::BodyKind;
 use super::record;
+use super::stream::Listen;
 
 /// What to ask for. [`Ask::get`] fills in what most asks share.
 #[derive(Debug, Clone)]
@@ -33,6 +34,33 @@ pub struct Ask {
     pub way: Way,
     /// The gap after this request at its host; `None`: the usual one.
     pub pace: Option<Duration>,
+    /// How an event stream in answer is listened to; `None`: it is a body like another.
+    pub listen: Option<Listen>,
+    /// How long is waited for the answer; `None`: as long as the settings say.
+    pub patience: Option<Patience>,
+    /// Over which connection it goes.
+    pub wire: Wire,
+}
+
+/// How long is waited for one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// From sending the request to the end of the answer's headers.
+    pub head: Duration,
+    /// From sending the request to the end of the body.
+    pub total: Duration,
+}
+
+/// Over which connection a request goes, and how its header names are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wire {
+    /// One that is kept for the next request; names in lower case, as HTTP/2 has them.
+    #[default]
+    Usual,
+    /// One that is kept; names with capitals, as specifications print them.
+    Titled,
+    /// A new one for this request alone; names with capitals.
+    Fresh,
 }
 
 /// A header to send.
@@ -98,6 +126,9 @@ impl Ask {
             validators: None,
             way: Way::Crawl,
             pace: None,
+            listen: None,
+            patience: None,
+            wire: Wire::Usual,
         }
     }
 }

@@ -90,6 +90,28 @@ where
     body
 }
 
+/// Opens a body whose pieces come from the wire, decoded as it comes; `None` for one that is empty, that does not begin in
+/// time or whose coding is not known.
+pub(super) async fn open<S, E>(
+    pieces: S,
+    encoding: Option<&str>,
+    bounds: Bounds,
+) -> Option<Pin<Box<dyn AsyncRead + Send>>>
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let codings = codings(encoding)?;
+    let wire = Arc::new(Wire::default());
+    let mut raw = BufReader::new(StreamReader::new(Box::pin(counted(pieces, wire, bounds.raw))));
+    if codings.is_empty() {
+        // Nothing is peeked at: the stream may be silent at first.
+        return Some(Box::pin(raw));
+    }
+    let first = first_byte(&mut raw, bounds).await.ok().flatten()?;
+    Some(decoder(Box::pin(raw), &codings, first))
+}
+
 /// What happened on the wire below the decoders.
 #[derive(Debug, Default)]
 struct Wire {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::header::{self, HeaderMap, HeaderValue};
-use plumbline_rules::session::{Exchange, Response, Step, WireError};
+use plumbline_rules::session::{Cut, Exchange, Response, Step, WireError};
 use plumbline_store::steering::OptOuts;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::ask::{Ask, Fetched, Way};
+use super::ask::{Ask, Fetched, Way, Wire};
 use super::body::{self, Body, Bounds};
 use super::guard::Guard;
 use super::limits::{BodyKind, MAX_HEADER_BYTES_H2, MAX_HEADERS, MAX_URL};
@@ -21,6 +21,7 @@ use super::politeness::{Politeness, Turn};
 use super::redirect::{self, Hop, Next, Trail};
 use super::resolver::GuardedResolver;
 use super::robots::{self, Policy, Wish};
+use super::stream::Events;
 use super::{NetError, NetSettings, failure, record};
 use crate::targets::host_of;
 
@@ -39,6 +40,8 @@ struct Inner {
     settings: NetSettings,
     guard: Arc<Guard>,
     http: reqwest::Client,
+    titled: reqwest::Client,
+    fresh: reqwest::Client,
     politeness: Politeness,
     robots: robots::Cache,
     opt_outs: RwLock<OptOuts>,
@@ -57,11 +60,24 @@ impl Client {
         let user_agent = user_agent(&settings.contact)?;
         let guard = Arc::new(Guard { allow_networks: settings.allow_networks.0.clone() });
         let resolver = GuardedResolver::new(guard.clone(), &settings.name_servers, settings.time.dns());
-        let (http, trusts) = http_client(&settings, resolver)?;
+        let (http, trusts) = http_client(&settings, resolver.clone(), Wire::Usual)?;
+        let (titled, _) = http_client(&settings, resolver.clone(), Wire::Titled)?;
+        let (fresh, _) = http_client(&settings, resolver, Wire::Fresh)?;
         let politeness = Politeness::new(settings.manners.clone());
         let robots = robots::Cache::default();
         let opt_outs = RwLock::default();
-        Ok(Self(Arc::new(Inner { settings, guard, http, politeness, robots, opt_outs, user_agent, trusts })))
+        Ok(Self(Arc::new(Inner {
+            settings,
+            guard,
+            http,
+            titled,
+            fresh,
+            politeness,
+            robots,
+            opt_outs,
+            user_agent,
+            trusts,
+        })))
     }
 
     /// The addresses that may be called.
@@ -97,13 +113,25 @@ impl Client {
     /// Only when we failed. Whatever the target did is in the exchanges.
     pub async fn fetch(&self, ask: Ask) -> Result<Fetched, NetError> {
         let mut exchanges = Vec::new();
-        let body = self.walk(&ask, &mut exchanges).await?;
+        let body = self.walk(&ask, &mut exchanges, &mut Hold::default()).await?;
         let final_url = exchanges.last().map(|last| last.request.url.clone()).unwrap_or_default();
         Ok(Fetched { exchanges, body, final_url })
     }
 
+    /// Asks and follows redirects as [`Client::fetch`], but leaves an event stream in answer open, so that other requests
+    /// can be made while it speaks. Our turn at the host is over then.
+    ///
+    /// # Errors
+    /// Only when we failed.
+    pub async fn open(&self, ask: Ask) -> Result<Opened, NetError> {
+        let mut exchanges = Vec::new();
+        let mut hold = Hold { is_wanted: true, events: None };
+        self.walk(&ask, &mut exchanges, &mut hold).await?;
+        Ok(Opened { exchanges, events: hold.events })
+    }
+
     /// The chain of one ask, hop by hop; the decoded body of its last answer.
-    async fn walk(&self, ask: &Ask, exchanges: &mut Vec<Exchange>) -> Result<Option<Bytes>, NetError> {
+    async fn walk(&self, ask: &Ask, exchanges: &mut Vec<Exchange>, hold: &mut Hold) -> Result<Option<Bytes>, NetError> {
         let mut hop = match first_hop(ask) {
             Ok(hop) => hop,
             Err(refused) => return Ok(end(exchanges, *refused)),
@@ -118,7 +146,7 @@ impl Client {
                 Ok(gap) => gap,
                 Err(error) => return Ok(end(exchanges, record::not_made(ask, &hop, error))),
             };
-            let heard = self.exchange(ask, &hop, &trail, gap).await?;
+            let heard = self.exchange(ask, &hop, &trail, gap, hold).await?;
             exchanges.push(heard.exchange);
             hop = match heard.next {
                 Next::Stay => return Ok(heard.body),
@@ -190,7 +218,14 @@ impl Client {
     }
 
     /// One request and its answer, when it is our turn. The body is read unless a redirect is followed.
-    async fn exchange(&self, ask: &Ask, hop: &Hop, trail: &Trail, gap: Option<Duration>) -> Result<Heard, NetError> {
+    async fn exchange(
+        &self,
+        ask: &Ask,
+        hop: &Hop,
+        trail: &Trail,
+        gap: Option<Duration>,
+        hold: &mut Hold,
+    ) -> Result<Heard, NetError> {
         if hop.url.scheme() == "https" && !self.0.trusts {
             return Err(NetError::NoTrust);
         }
@@ -198,7 +233,7 @@ impl Client {
         let sent = self.request(ask, hop);
         let mut exchange = record::sent(ask, hop, sent.headers(), Utc::now());
         let start = Instant::now();
-        let (body, next) = match self.send(sent).await? {
+        let (body, next) = match self.send(ask, sent).await? {
             Err(error) => {
                 failed(turn.as_ref());
                 exchange.error = Some(error);
@@ -210,7 +245,7 @@ impl Client {
                 let location = answer.headers().get(header::LOCATION).map(record::text);
                 let next = next_hop(ask.way, hop, response.status, location.as_deref(), trail);
                 let body = match next {
-                    Next::Stay => Some(self.read(ask, answer, start).await),
+                    Next::Stay => self.read(ask, answer, start, &mut response, hold).await,
                     Next::Follow(_) | Next::TooFar(_) | Next::Nowhere(_) => None,
                 };
                 let bytes = body.map(|body| record::body(&mut response, body));
@@ -271,24 +306,99 @@ impl Client {
     }
 
     /// Sends, and waits for the head of the answer.
-    async fn send(&self, request: reqwest::Request) -> Result<Result<reqwest::Response, WireError>, NetError> {
-        match timeout(self.0.settings.time.head(), self.0.http.execute(request)).await {
+    async fn send(
+        &self,
+        ask: &Ask,
+        request: reqwest::Request,
+    ) -> Result<Result<reqwest::Response, WireError>, NetError> {
+        let http = match ask.wire {
+            Wire::Usual => &self.0.http,
+            Wire::Titled => &self.0.titled,
+            Wire::Fresh => &self.0.fresh,
+        };
+        let patience = ask.patience.map_or(self.0.settings.time.head(), |patience| patience.head);
+        match timeout(patience, http.execute(request)).await {
             Err(_) => Ok(Err(WireError::Timeout)),
             Ok(Ok(answer)) => Ok(Ok(answer)),
             Ok(Err(error)) => failure::wire_error(&error).map(Err),
         }
     }
 
-    async fn read(&self, ask: &Ask, answer: reqwest::Response, start: Instant) -> Body {
+    /// Reads the answer: an event stream as it is to be listened to, anything else to its end. `None` for a stream that is
+    /// left open.
+    async fn read(
+        &self,
+        ask: &Ask,
+        answer: reqwest::Response,
+        start: Instant,
+        response: &mut Response,
+        hold: &mut Hold,
+    ) -> Option<Body> {
         let NetSettings { bytes, time, .. } = &self.0.settings;
         let bounds = Bounds {
             decoded: bytes.decoded(ask.kind),
             raw: bytes.raw(ask.kind),
             idle: time.idle(),
-            deadline: start + time.total(),
+            deadline: start + ask.patience.map_or(time.total(), |patience| patience.total),
         };
         let encoding = record::joined(answer.headers(), &header::CONTENT_ENCODING);
-        body::read(answer.bytes_stream(), encoding.as_deref(), bounds).await
+        let is_stream = response.media_type().is_some_and(|label| label.is("text", "event-stream"));
+        let Some(listen) = ask.listen.as_ref().filter(|_| is_stream) else {
+            return Some(body::read(answer.bytes_stream(), encoding.as_deref(), bounds).await);
+        };
+        let Some(decoded) = body::open(answer.bytes_stream(), encoding.as_deref(), bounds).await else {
+            return Some(Body { cut: Some(Cut::BadEncoding), ..Body::default() });
+        };
+        let mut events = Events::new(decoded, start, bounds.decoded);
+        if hold.is_wanted {
+            hold.events = Some(events);
+            return None;
+        }
+        events.listen(listen).await;
+        Some(events.finish(response))
+    }
+}
+
+/// Whether an event stream is to be left open, and the one that was.
+#[derive(Default)]
+struct Hold {
+    is_wanted: bool,
+    events: Option<Events>,
+}
+
+/// What came of an ask whose stream stays open.
+#[derive(Debug)]
+pub struct Opened {
+    /// In the order they were made; the body of the last one is not in it while the stream is open.
+    exchanges: Vec<Exchange>,
+    /// The stream, when one was opened.
+    events: Option<Events>,
+}
+
+impl Opened {
+    /// The exchanges so far.
+    #[must_use]
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
+    /// The stream, when one was opened.
+    pub fn events(&mut self) -> Option<&mut Events> {
+        self.events.as_mut()
+    }
+
+    /// Hangs up, and gives the exchanges with all that the stream said.
+    #[must_use]
+    pub fn close(mut self) -> Vec<Exchange> {
+        let last = self.exchanges.last_mut();
+        if let (Some(events), Some(last)) = (self.events, last)
+            && let Some(response) = &mut last.response
+        {
+            last.took_ms = events.open_ms();
+            let body = events.finish(response);
+            record::body(response, body);
+        }
+        self.exchanges
     }
 }
 
@@ -376,22 +486,26 @@ fn install_crypto() {
 }
 
 /// The HTTP stack, and whether it has certificate authorities to trust.
-fn http_client(settings: &NetSettings, resolver: GuardedResolver) -> Result<(reqwest::Client, bool), NetError> {
+fn http_client(
+    settings: &NetSettings,
+    resolver: GuardedResolver,
+    wire: Wire,
+) -> Result<(reqwest::Client, bool), NetError> {
     let own = own_authorities(settings)?;
-    let with_system = builder(settings, resolver.clone()).tls_certs_merge(own.clone()).build();
+    let with_system = builder(settings, resolver.clone(), wire).tls_certs_merge(own.clone()).build();
     match with_system {
         Ok(client) => Ok((client, true)),
         Err(error) => {
             tracing::warn!("the certificates of this machine are of no use: {error:?}");
             let trusts = !own.is_empty();
-            let alone = builder(settings, resolver).tls_certs_only(own).build();
+            let alone = builder(settings, resolver, wire).tls_certs_only(own).build();
             alone.map(|client| (client, trusts)).map_err(NetError::Setup)
         }
     }
 }
 
-fn builder(settings: &NetSettings, resolver: GuardedResolver) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
+fn builder(settings: &NetSettings, resolver: GuardedResolver, wire: Wire) -> reqwest::ClientBuilder {
+    let builder = reqwest::Client::builder()
         .dns_resolver(resolver)
         // A proxy would connect to addresses that the guard never saw.
         .no_proxy()
@@ -399,10 +513,14 @@ fn builder(settings: &NetSettings, resolver: GuardedResolver) -> reqwest::Client
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(settings.time.connect())
-        .pool_max_idle_per_host(1)
+        .pool_max_idle_per_host(usize::from(wire != Wire::Fresh))
         .pool_idle_timeout(KEEP_CONNECTION)
         .http1_max_headers(MAX_HEADERS)
-        .http2_max_header_list_size(MAX_HEADER_BYTES_H2)
+        .http2_max_header_list_size(MAX_HEADER_BYTES_H2);
+    match wire {
+        Wire::Usual => builder,
+        Wire::Titled | Wire::Fresh => builder.http1_title_case_headers(),
+    }
 }
 
 fn own_authorities(settings: &NetSettings) -> Result<Vec<reqwest::Certificate>, NetError> {

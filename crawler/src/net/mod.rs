@@ -22,6 +22,7 @@ mod record;
 mod redirect;
 mod resolver;
 mod robots;
+mod stream;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,13 +30,14 @@ use std::path::PathBuf;
 use plumbline_rules::settings;
 use plumbline_rules::settings::Described;
 
-pub use ask::{Ask, Fetched, Header, Validators, Way};
-pub use client::Client;
+pub use ask::{Ask, Fetched, Header, Patience, Validators, Way, Wire};
+pub use client::{Client, Opened};
 pub use guard::Guard;
 pub use limits::{BodyKind, ByteLimits, TimeLimits};
 pub use networks::Networks;
 pub use outcome::{Asked, outcome};
 pub use politeness::{Manners, Politeness};
+pub use stream::{Events, Listen, Until};
 
 settings! {
     /// How the network is used.

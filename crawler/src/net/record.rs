@@ -25,7 +25,10 @@ pub(super) fn sent(ask: &Ask, hop: &Hop, headers: &HeaderMap, now: DateTime<Utc>
             *value = secret.recorded_value();
         }
     }
-    let request = Request { method: hop.method.to_string(), url: url(&hop.url), headers: shown, ..Request::default() };
+    // A redirect that turned POST into GET has nothing to send.
+    let body = ask.body.as_ref().filter(|_| hop.method == ask.method);
+    let raw = body.map(|body| String::from_utf8_lossy(body).into_owned());
+    let request = Request { method: hop.method.to_string(), url: url(&hop.url), headers: shown, raw };
     Exchange { step: ask.step, request, response: None, error: None, at_ms: now.timestamp_millis(), took_ms: 0 }
 }
 
