@@ -5,6 +5,7 @@ mod config;
 mod crawl;
 mod doctor;
 mod housekeeping;
+mod numbers;
 mod pause;
 mod rules;
 mod sample;

@@ -86,9 +86,11 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
         .await?;
     let state = WebState {
         store: store.clone(),
-        settings: Arc::new(site(&settings, &crawler, is_sample)),
+        settings: watch::channel(Arc::new(site(&settings, &crawler, is_sample))).1,
         status: watched,
         now: plumbline_web::system_now,
+        started_at: plumbline_web::system_now(),
+        numbers: crate::numbers::since_start,
     };
     tracing::info!("the dashboard is on http://{address}");
     let served =
@@ -386,5 +388,12 @@ fn site(settings: &Settings, crawler: &Crawler, is_sample: bool) -> SiteSettings
         pace_ms: settings.net.manners.pace_ms,
         opt_outs: plumbline_crawler::opt_out::entries(&crawler.opt_outs),
         is_sample,
+        registry_interval_s: seconds(settings.crawl.registry_interval_s),
+        surface_interval_s: seconds(settings.crawl.card_interval_s.max(settings.crawl.url_interval_s)),
+        retention: settings.retention.clone(),
     }
+}
+
+fn seconds(interval: u64) -> i64 {
+    i64::try_from(interval).unwrap_or(i64::MAX / 4)
 }

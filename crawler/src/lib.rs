@@ -6,10 +6,12 @@
 //! - [`probe`]: asking one surface, and what came of it;
 //! - [`witness`]: whether a silence is theirs or ours; [`opt_out`]: whom to leave alone;
 //! - [`net`]: the only way out of the process;
+//! - [`counters`]: what was done since the process began, for whoever watches it;
 //! - [`progress`]: how far a pass has come, for whoever watches.
 //!
 //! It knows protocols and the network, never SQL and pages.
 
+pub mod counters;
 pub mod net;
 pub mod opt_out;
 pub mod pass;

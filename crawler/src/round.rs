@@ -28,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::counters::COUNTERS;
 use crate::net::NetError;
 use crate::probe::a2a::CardAsk;
 use crate::probe::{self, Body, Observed};
@@ -262,6 +263,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         seen.observed.outcome = weighed(crawler, &surface, &seen.observed, now_s).await;
     }
     let judgement = judge_seen(crawler, &surface, &seen);
+    count(&surface, &seen, &judgement);
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
         progress.answered += u64::from(seen.observed.outcome.is_up());
@@ -332,6 +334,13 @@ async fn weighed(crawler: &Crawler, surface: &DueSurface, observed: &Observed, n
     let look = Look { url: &surface.url, outcome: observed.outcome, has_answer };
     crawler.witness.note(look, now_s);
     crawler.witness.weigh(&crawler.client, &crawler.settings.canaries, look, now_s).await
+}
+
+/// Counts a look for whoever watches the process.
+fn count(surface: &DueSurface, seen: &Seen, judgement: &Judgement) {
+    let is_asked = matches!(surface.from, Feed::Fetched) && !seen.observed.session.exchanges.is_empty();
+    let took = is_asked.then(|| Duration::from_millis(seen.observed.took_ms()));
+    COUNTERS.looked(surface.kind, seen.observed.outcome.into(), took, judgement.judged.is_some());
 }
 
 /// What a look brought, before judging.
@@ -577,7 +586,9 @@ async fn record(
                 Ok(None) | Err(_) => break,
             }
         }
+        let began = std::time::Instant::now();
         let recorded = patiently(&crawler, &stop, || crawler.store.record(&batch)).await?;
+        COUNTERS.record.add(began.elapsed());
         batch.clear();
         total.observations += recorded.observations;
         total.faults += recorded.faults;

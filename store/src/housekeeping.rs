@@ -24,7 +24,8 @@ settings! {
     pub struct Retention {
         /// Every single probe. What a day came to is kept for ever.
         pub probe_days: u32 = 14,
-        /// Passes of the crawler with their faults, and the walks of registries. The newest of each source stay.
+        /// Passes of the crawler with their faults, and the walks of registries with what was found. The newest of each
+        /// source stay.
         pub crawl_days: u32 = 90,
         /// Events: what feeds, alerts and the pages of targets tell as news. Spans keep the same facts for ever.
         pub event_days: u32 = 400,
@@ -436,7 +437,10 @@ async fn delete(w: &mut Writing, job: Job, (key, second): Key) -> Result<()> {
     let gone = match job {
         Job::Probes => sqlx::query("DELETE FROM probe_day WHERE day = $1 AND surface_id = $2").bind(key).bind(second),
         Job::Sizes => sqlx::query("DELETE FROM table_size WHERE day = $1").bind(key),
-        Job::Walks => sqlx::query("DELETE FROM walk WHERE id = $1").bind(key),
+        Job::Walks => {
+            sqlx::query("DELETE FROM walk_finding WHERE walk_id = $1").bind(key).execute(w.on()).await?;
+            sqlx::query("DELETE FROM walk WHERE id = $1").bind(key)
+        }
         Job::Crawls => {
             sqlx::query("DELETE FROM crawl_fault WHERE crawl_id = $1").bind(key).execute(w.on()).await?;
             sqlx::query("DELETE FROM crawl WHERE id = $1").bind(key)

@@ -45,6 +45,7 @@ pub mod targets;
 pub mod trends;
 mod versions;
 pub mod views;
+pub mod vitals;
 pub mod walk_findings;
 pub mod walks;
 pub mod words;

@@ -7,6 +7,7 @@
 //! - [`page`] the visit, the frame around pages, HTML or JSON by what was asked for;
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
 //! - [`chart`] series to geometry, [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
+//! - [`openmetrics`] numbers for programs;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
 //! - [`operator`] who may change anything;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
@@ -19,6 +20,7 @@ mod clients;
 mod error;
 mod filters;
 mod listing;
+mod openmetrics;
 mod operator;
 mod page;
 mod pages;
@@ -30,26 +32,40 @@ mod words;
 use std::sync::Arc;
 
 use plumbline_store::Store;
+use plumbline_store::housekeeping::Retention;
 use tokio::sync::watch;
 
+pub use openmetrics::Distribution;
 pub use routes::router;
-pub use status::{CrawlStatus, RunningPass, Unreached};
+pub use status::{CrawlStatus, ProcessNumbers, RunningPass, Unreached};
 
 /// What handlers share.
 #[derive(Clone)]
 pub struct WebState {
     /// Where everything is read from.
     pub store: Store,
-    /// What pages say about this installation.
-    pub settings: Arc<SiteSettings>,
+    /// What pages say about this installation; it may change while the process runs.
+    pub settings: watch::Receiver<Arc<SiteSettings>>,
     /// What the crawler is doing.
     pub status: watch::Receiver<CrawlStatus>,
     /// The clock, in Unix seconds; a fixed one in tests.
     pub now: fn() -> i64,
+    /// When the process began, in Unix seconds.
+    pub started_at: i64,
+    /// What the process has counted since then.
+    pub numbers: fn() -> ProcessNumbers,
+}
+
+impl WebState {
+    /// What pages say about this installation now.
+    #[must_use]
+    pub fn site(&self) -> Arc<SiteSettings> {
+        self.settings.borrow().clone()
+    }
 }
 
 /// What pages say about this installation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SiteSettings {
     /// The name in the corner and in titles.
     pub instance_name: String,
@@ -63,6 +79,12 @@ pub struct SiteSettings {
     pub opt_outs: Vec<String>,
     /// Whether the targets are the built-in sample ecosystem.
     pub is_sample: bool,
+    /// Seconds between two passes over a registry.
+    pub registry_interval_s: i64,
+    /// Seconds between two looks at a surface, the longest of all kinds.
+    pub surface_interval_s: i64,
+    /// How long things are kept.
+    pub retention: Retention,
 }
 
 impl Default for SiteSettings {
@@ -74,6 +96,9 @@ impl Default for SiteSettings {
             pace_ms: 600,
             opt_outs: Vec::new(),
             is_sample: false,
+            registry_interval_s: 3_600,
+            surface_interval_s: 3_600,
+            retention: Retention::default(),
         }
     }
 }

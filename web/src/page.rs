@@ -100,6 +100,8 @@ pub enum Place {
     Crawls,
     /// `/about/crawler`
     About,
+    /// `/settings` and below.
+    Settings,
     /// Anywhere else.
     Elsewhere,
 }
@@ -120,9 +122,10 @@ impl FromRequestParts<WebState> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Infallible> {
         let query = parts.uri.query().unwrap_or_default();
+        let site = state.site();
         let frame = Frame {
-            instance: state.settings.instance_name.clone(),
-            is_sample: state.settings.is_sample,
+            instance: site.instance_name.clone(),
+            is_sample: site.is_sample,
             theme: Theme::of_cookies(&parts.headers),
             place: Place::Elsewhere,
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),

@@ -11,7 +11,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::pages::{about, crawl, crawls, document, health, overview, rule, rules, steer, target, targets, theme};
+use crate::pages::{
+    about, crawl, crawls, document, health, instance, metrics, overview, rule, rules, steer, target, targets, theme,
+};
 use crate::{WebState, assets, error};
 
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
@@ -35,6 +37,7 @@ pub fn router(state: WebState) -> Router {
         .route("/crawls", get(crawls::show))
         .route("/crawls/{id}", get(crawl::show))
         .route("/about/crawler", get(about::show))
+        .route("/settings/about", get(instance::show))
         // Choosing
         .route("/theme", post(theme::choose))
         // Steering, for the person at this machine
@@ -46,6 +49,7 @@ pub fn router(state: WebState) -> Router {
         // Watching
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::show))
         // Ours
         .route("/static/{file}", get(assets::file))
         .route("/favicon.ico", get(assets::icon))

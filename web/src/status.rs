@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::openmetrics::Distribution;
+
 /// The state of the crawler in this process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CrawlStatus {
@@ -13,6 +15,23 @@ pub struct CrawlStatus {
     pub budget_left: Option<i64>,
     /// Sources that could not be reached in the last pass or in the running one.
     pub unreached: Vec<Unreached>,
+}
+
+/// What this process has counted since it began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProcessNumbers {
+    /// Looks at surfaces: kind, outcome, how many.
+    pub looks: Vec<(&'static str, &'static str, u64)>,
+    /// How long looks took at the other end.
+    pub look_seconds: Distribution,
+    /// Judgements made.
+    pub judged: u64,
+    /// Requests of the crawler by class of the answer.
+    pub requests: Vec<(&'static str, u64)>,
+    /// Answers that asked us to come back later.
+    pub throttles: u64,
+    /// How long it took to record a batch.
+    pub record_seconds: Distribution,
 }
 
 /// A pass that has not ended.

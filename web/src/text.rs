@@ -90,7 +90,9 @@ pub fn bytes(size: i64) -> String {
     match size {
         ..1_000 => format!("{size}\u{a0}B"),
         1_000..1_000_000 => format!("{:.1}\u{a0}kB", size as f64 / 1e3),
-        _ => format!("{:.1}\u{a0}MB", size as f64 / 1e6),
+        1_000_000..1_000_000_000 => format!("{:.1}\u{a0}MB", size as f64 / 1e6),
+        1_000_000_000..1_000_000_000_000 => format!("{:.1}\u{a0}GB", size as f64 / 1e9),
+        _ => format!("{:.1}\u{a0}TB", size as f64 / 1e12),
     }
 }
 
@@ -236,6 +238,16 @@ mod tests {
         ] {
             assert_eq!(share(part, whole), said, "{part} of {whole}");
         }
+    }
+
+    #[test]
+    fn sizes_are_told_in_the_unit_they_fill() {
+        for (size, said) in
+            [(812, "812\u{a0}B"), (5_100, "5.1\u{a0}kB"), (1_200_000, "1.2\u{a0}MB"), (2_500_000_000, "2.5\u{a0}GB")]
+        {
+            assert_eq!(bytes(size), said);
+        }
+        assert_eq!(bytes(3_000_000_000_000), "3.0\u{a0}TB");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::resolver::GuardedResolver;
 use super::robots::{self, Policy, Wish};
 use super::stream::Events;
 use super::{NetError, NetSettings, failure, record};
+use crate::counters::COUNTERS;
 use crate::targets::host_of;
 
 /// The codings that are asked for; `deflate` is undone as well when a server sends it unasked.
@@ -253,6 +254,7 @@ impl Client {
                 (bytes, next)
             }
         };
+        COUNTERS.answered(exchange.response.as_ref().map(|response| response.status));
         exchange.took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         drop(turn);
         Ok(Heard { exchange, body, next })

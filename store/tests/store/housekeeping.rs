@@ -35,6 +35,13 @@ async fn walked(store: &Store, source: SourceId, at_s: i64, names: &[&str]) -> C
     let entries: Vec<_> = names.iter().map(|name| entry(name, "1.0.0")).collect();
     store.store_page(walk.id, &entries, None, at_s).await.unwrap();
     store.finish_walk(walk.id, &WalkEnd::Complete, at_s).await.unwrap();
+    sqlx::query(
+        "INSERT INTO walk_finding (walk_id, rule, severity, occurrences, places) VALUES ($1, 'registry/x', 'error', 1, '[]')",
+    )
+    .bind(walk.id.0)
+    .execute(store.writer())
+    .await
+    .unwrap();
     let fault = Fault { code: "cursor-repeated".into(), subject: None, note: None };
     store.crawl_fault(crawl, &fault, at_s).await.unwrap();
     store.finish_crawl(crawl, &CrawlEnd { state: CrawlState::Complete, note: None }, at_s).await.unwrap();
@@ -100,6 +107,7 @@ async fn passes_go_with_their_faults_and_the_newest_of_each_source_stays() {
         let left =
             sqlx::query_scalar::<_, i64>("SELECT id FROM crawl ORDER BY id").fetch_all(store.reader()).await.unwrap();
         assert_eq!(left, [first.0, 5, running.0]);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM walk_finding").await, 2);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM crawl_fault").await, 2);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM listing").await, 2);
     })

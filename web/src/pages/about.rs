@@ -34,7 +34,7 @@ struct About {
 
 /// `GET /about/crawler`
 pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
-    let settings = &state.settings;
+    let settings = state.site();
     let page = About {
         frame: visit.framed(Place::About),
         instance: settings.instance_name.clone(),

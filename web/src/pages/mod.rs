@@ -5,6 +5,8 @@ pub mod crawl;
 pub mod crawls;
 pub mod document;
 pub mod health;
+pub mod instance;
+pub mod metrics;
 pub mod overview;
 pub mod rule;
 pub mod rules;

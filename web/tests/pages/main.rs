@@ -419,3 +419,99 @@ async fn whoever_opted_out_stands_on_the_page_about_the_crawler() {
     assert!(world.get("/about/crawler").await.words().contains("domain:tides.dev"));
     assert!(World::empty().await.get("/about/crawler").await.words().contains("Nobody has asked"));
 }
+
+#[tokio::test]
+async fn this_installation_says_what_runs_how_big_it_is_and_what_it_keeps() {
+    let world = World::full().await;
+    let before = world.get("/settings/about").await.words();
+    assert!(before.contains("no measurement is there yet"), "{before}");
+    world.store.measure(NOON_BEFORE).await.unwrap();
+    world.store.measure(NOW).await.unwrap();
+    let words = world.get("/settings/about").await.words();
+    for said in [
+        "Plumbline has run for 2 h and keeps",
+        "Ruleset 2026.11 with",
+        "SQLite,",
+        "% in use,",
+        "measured 30 Nov",
+        "smaller tables",
+        "Probe\n14 days. Every single probe.",
+    ] {
+        assert!(words.contains(said), "{said} is not in {words}");
+    }
+    let json = world.get_json("/settings/about").await.json();
+    assert_eq!((&json["database"], &json["retention"]["event_days"]), (&"sqlite".into(), &400.into()));
+    let tables = json["sizes"]["tables"].as_array().unwrap();
+    assert!(tables.len() > 40 && tables[0]["bytes"].as_i64() >= tables[1]["bytes"].as_i64(), "the largest first");
+    assert!(json["sizes"]["growth"].is_i64() && json["disk"]["free"].as_u64() > Some(0), "{json}");
+    assert!(world.get("/").await.body.contains("href=\"/settings/about\""), "every page leads there");
+}
+
+/// Five days before the moment of every request.
+const NOON_BEFORE: i64 = NOW - 5 * 86_400;
+
+#[tokio::test]
+async fn metrics_are_told_in_the_form_of_openmetrics_with_few_labels() {
+    let world = World::full().await;
+    world.store.measure(NOW).await.unwrap();
+    let answer = world.get("/metrics").await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    assert_eq!(answer.header("content-type"), "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let mut declared = Vec::new();
+    let lines: Vec<&str> = answer.body.lines().collect();
+    assert_eq!(lines.last(), Some(&"# EOF"));
+    for line in &lines[..lines.len() - 1] {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let name = rest.split(' ').next().unwrap();
+            assert!(!declared.contains(&name), "{name} is declared once");
+            declared.push(name);
+        } else if !line.starts_with("# HELP ") {
+            let family = declared.last().unwrap();
+            assert!(line.starts_with(family), "{line} stands under {family}");
+            assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line} ends in a number");
+        }
+    }
+    for line in [
+        "plumbline_build_info{version=\"0.1.0\",ruleset=\"2026.11\"} 1",
+        "plumbline_targets{headline=\"sound\",reach=\"up\",kind=\"a2a-agent\"} 2",
+        "plumbline_probe_total{outcome=\"unreachable\",kind=\"a2a-card\"} 2",
+        "plumbline_probe_seconds_bucket{le=\"+Inf\"} 7",
+        "plumbline_requests_total{class=\"2xx\"} 5",
+        "plumbline_throttles_total 1",
+        "plumbline_crawl_age_seconds{source=\"official\"} 4000",
+        "plumbline_judged_total 5",
+        "process_start_time_seconds 1796054820",
+    ] {
+        assert!(lines.contains(&line), "{line} is not in\n{}", answer.body);
+    }
+    let newest = world.store.newest_event().await.unwrap();
+    assert!(lines.contains(&format!("plumbline_event_id {newest}").as_str()));
+    let findings = lines.iter().filter(|line| line.starts_with("plumbline_findings_open{"));
+    let findings: i64 = findings.map(|line| line.rsplit(' ').next().unwrap().parse::<i64>().unwrap()).sum();
+    assert_eq!(findings, world.store.counts().await.unwrap().findings_open, "each open finding is counted once");
+    assert!(!answer.body.contains("example"), "no host and no target is a label");
+}
+
+#[tokio::test]
+async fn readiness_is_strict_where_it_is_asked_to_be() {
+    let world = World::full().await;
+    for path in ["/readyz", "/readyz?strict", "/readyz?strict=1"] {
+        let answer = world.get(path).await;
+        assert_eq!((answer.status, answer.body.as_str()), (StatusCode::OK, "ready\n"), "{path}");
+    }
+    let impatient = SiteSettings { registry_interval_s: 60, surface_interval_s: 60, ..SiteSettings::default() };
+    let world = World::with_settings(impatient).await;
+    world.walk_registry().await;
+    world.add_card("waiting.example", None).await;
+    assert_eq!(world.get("/readyz").await.status, StatusCode::OK);
+    let answer = world.get("/readyz?strict").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    let lines: Vec<&str> = answer.body.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "the last complete pass over official began 1\u{a0}h ago",
+            "surfaces have been waiting to be looked at for 1\u{a0}h"
+        ]
+    );
+}

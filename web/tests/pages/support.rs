@@ -19,7 +19,7 @@ use plumbline_store::targets::{HostName, NewTarget, OwnerName};
 use plumbline_store::walks::{Entry, WalkEnd};
 use plumbline_store::words::{CrawlKind, CrawlState, Role, SourceKind, SurfaceKind, TargetKind};
 use plumbline_store::{CrawlId, Store};
-use plumbline_web::{CrawlStatus, SiteSettings, WebState, router};
+use plumbline_web::{CrawlStatus, Distribution, ProcessNumbers, SiteSettings, WebState, router};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -103,7 +103,15 @@ impl World {
         let rules: Vec<RuleFacts> = catalogue::rules().map(RuleFacts::from).collect();
         store.ensure_ruleset("2026.11", &rules, NOW - 30 * 86_400).await.unwrap();
         let (status, receiver) = watch::channel(CrawlStatus::default());
-        let state = WebState { store: store.clone(), settings: Arc::new(settings), status: receiver, now: || NOW };
+        let (_, settings) = watch::channel(Arc::new(settings));
+        let state = WebState {
+            store: store.clone(),
+            settings,
+            status: receiver,
+            now: || NOW,
+            started_at: NOW - 7_200,
+            numbers,
+        };
         World { store, router: router(state), status, _folder: folder }
     }
 
@@ -129,7 +137,7 @@ impl World {
         world
     }
 
-    async fn walk_registry(&self) -> CrawlId {
+    pub async fn walk_registry(&self) -> CrawlId {
         let store = &self.store;
         let base = Some("https://registry.example");
         let source = store.ensure_source(SourceKind::McpRegistry, "official", base, NOW - 4_000).await.unwrap();
@@ -253,8 +261,26 @@ impl World {
                 .map(str::to_owned)
                 .to_vec();
         pages.extend([target, self.target("blocked").await, self.target("silent").await, self.target("weather").await]);
-        pages.extend([format!("/documents/{hash}"), "/crawls".into(), "/crawls/1".into(), "/about/crawler".into()]);
+        pages.extend([
+            format!("/documents/{hash}"),
+            "/crawls".into(),
+            "/crawls/1".into(),
+            "/about/crawler".into(),
+            "/settings/about".into(),
+        ]);
         pages
+    }
+}
+
+/// What a process might have counted.
+fn numbers() -> ProcessNumbers {
+    ProcessNumbers {
+        looks: vec![("a2a-card", "ok", 5), ("a2a-card", "unreachable", 2)],
+        look_seconds: Distribution { up_to: vec![(0.1, 4), (1.0, 6)], count: 7, sum: 3.5 },
+        judged: 5,
+        requests: vec![("none", 2), ("2xx", 5)],
+        throttles: 1,
+        record_seconds: Distribution::default(),
     }
 }
 
