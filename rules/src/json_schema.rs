@@ -25,6 +25,9 @@ pub enum Dialect {
     Draft2019,
     /// Draft 2020-12.
     Draft2020,
+    /// The Schema Object of OpenAPI 3.0: draft 4 as far as the two agree. What stands beside a `$ref` is nothing, and
+    /// `exclusiveMinimum` needs no `minimum`.
+    OpenApi30,
 }
 
 impl Dialect {
@@ -50,12 +53,13 @@ impl Dialect {
             Dialect::Draft07 => "draft-07",
             Dialect::Draft2019 => "draft 2019-09",
             Dialect::Draft2020 => "draft 2020-12",
+            Dialect::OpenApi30 => "OpenAPI 3.0",
         }
     }
 
     fn draft(self) -> Draft {
         match self {
-            Dialect::Draft04 => Draft::Draft4,
+            Dialect::Draft04 | Dialect::OpenApi30 => Draft::Draft4,
             Dialect::Draft06 => Draft::Draft6,
             Dialect::Draft07 => Draft::Draft7,
             Dialect::Draft2019 => Draft::Draft201909,
@@ -79,9 +83,10 @@ const MOST_FAULTS: usize = 32;
 /// Where a schema breaks the meta-schema of its dialect. `format` in meta-schemas is no demand here, so an odd regular
 /// expression or reference is none.
 pub fn faults_of_schema(schema: Node<'_>, dialect: Dialect) -> Vec<Fault<'_>> {
-    let value = schema.to_value();
+    let mut value = schema.to_value();
+    hide_foreign(&mut value, dialect, true);
     let validator = match dialect {
-        Dialect::Draft04 => jsonschema::draft4::meta::validator(),
+        Dialect::Draft04 | Dialect::OpenApi30 => jsonschema::draft4::meta::validator(),
         Dialect::Draft06 => jsonschema::draft6::meta::validator(),
         Dialect::Draft07 => jsonschema::draft7::meta::validator(),
         Dialect::Draft2019 => jsonschema::draft201909::meta::validator(),
@@ -90,7 +95,37 @@ pub fn faults_of_schema(schema: Node<'_>, dialect: Dialect) -> Vec<Fault<'_>> {
     if validator.is_valid(&value) {
         return Vec::new();
     }
-    placed(schema, validator.iter_errors(&value))
+    // The meta-schema of draft 4 demands of a bound what the Schema Object of OpenAPI does not.
+    let is_demand = |error: &ValidationError<'_>| {
+        dialect != Dialect::OpenApi30 || !error.schema_path().as_str().contains("/dependencies")
+    };
+    placed(schema, validator.iter_errors(&value).filter(is_demand))
+}
+
+/// Takes away what is not written in this dialect: schemas inside that name another one, and for OpenAPI 3.0 whatever
+/// refers to something else. Recursion is bounded: what has a tree nests at most
+/// [`crate::document::MAX_READ_DEPTH`] levels.
+fn hide_foreign(value: &mut Value, dialect: Dialect, is_top: bool) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_foreign(item, dialect, false)),
+        Value::Object(members) => {
+            let text = |key: &str| members.get(key).and_then(Value::as_str);
+            let is_other = !is_top && text("$schema").is_some_and(|uri| Dialect::named(uri) != Some(dialect));
+            if is_other || (dialect == Dialect::OpenApi30 && text("$ref").is_some()) {
+                members.clear();
+            }
+            members.values_mut().for_each(|member| hide_foreign(member, dialect, false));
+        }
+        _ => {}
+    }
+}
+
+/// The keyword whose value is at fault: for a word of a list of words the list.
+pub fn keyword_around(at: Node<'_>) -> Node<'_> {
+    let lists = ["type", "required", "enum", "examples"];
+    at.parent()
+        .filter(|above| at.index().is_some() && above.key().is_some_and(|key| lists.contains(&key)))
+        .unwrap_or(at)
 }
 
 /// Where an instance breaks a schema; `None` when the schema cannot be used: it is no schema, refers to something that

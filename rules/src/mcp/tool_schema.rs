@@ -6,7 +6,7 @@ use super::subschema::{Subschema, subschemas};
 use super::{ALL, LEGACY, SINCE_2025_06, SINCE_2025_11};
 use super::{is_modern, is_since, listed};
 use crate::document::{Node, Type};
-use crate::json_schema::{Dialect, Fault, faults_of_schema};
+use crate::json_schema::{Dialect, Fault, faults_of_schema, keyword_around};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Class, Impact, Rule, Severity, Stops, fires, silent};
@@ -151,14 +151,6 @@ fn report_faults(schema: Node<'_>, context: &Context<'_>, out: &mut Occurrences)
             out.add(keyword, format!("{name} {what} ({})", dialect.title()));
         }
     }
-}
-
-/// The keyword whose value is at fault: for a word of a list of words the list.
-fn keyword_around(at: Node<'_>) -> Node<'_> {
-    let lists = ["type", "required", "enum", "examples"];
-    at.parent()
-        .filter(|above| at.index().is_some() && above.key().is_some_and(|key| lists.contains(&key)))
-        .unwrap_or(at)
 }
 
 crate::rule! {

@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::parts::{Part, visit_schemas};
+use super::parts::{Part, visit, visit_schemas};
 use super::reference::reference_of;
 use super::{OPENAPI, V3, is_3_0, object};
 use crate::document::{Node, Type};
+use crate::json_schema::{Dialect, Fault, faults_of_schema, keyword_around};
 use crate::judge::{Context, Occurrences};
 use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
 use crate::text::quote;
 
-pub(super) const RULES: &[&Rule] = &[&SCHEMA_ARRAY_ITEMS_MISSING, &SCHEMA_ENUM_MISMATCH, &SCHEMA_REQUIRED_UNDEFINED];
+pub(super) const RULES: &[&Rule] =
+    &[&SCHEMA_ARRAY_ITEMS_MISSING, &SCHEMA_ENUM_MISMATCH, &SCHEMA_REQUIRED_UNDEFINED, &SCHEMA_INVALID];
 
 /// Visits every schema that says something by itself: up to 3.0, nothing beside a reference counts.
 fn each_schema<'d>(root: Node<'d>, context: &Context<'_>, mut visitor: impl FnMut(Node<'d>, Part)) {
@@ -219,4 +221,78 @@ fn defined_by<'d>(schema: Node<'d>, part: Part) -> Option<HashSet<&'d str>> {
     let properties = object(schema, "properties")?;
     let closed = part == Part::Schema && !schema.members().any(|(keyword, _)| OPENS.contains(&keyword));
     closed.then(|| properties.members().map(|(name, _)| name).collect())
+}
+
+crate::rule! {
+    /// A schema is valid in the dialect it is written in.
+    ///
+    /// Since 3.1 that is JSON Schema: draft 2020-12, or what `jsonSchemaDialect` and `$schema` name. A keyword of the wrong type
+    /// is ignored by some readers and stops others, so that callers send what nobody checks. Most are keywords of 3.0 in a
+    /// document of 3.1, such as `exclusiveMinimum: true`.
+    static SCHEMA_INVALID = {
+        id: "openapi/schema-invalid",
+        severity: Severity::Error,
+        impact: Some(Impact::Degrades),
+        impact_evidence: "by analogy, not run",
+        versions: V3,
+        on: OPENAPI,
+        place: "/**/schema | /components/schemas/*",
+        spec: "OpenAPI 3.1.1 Schema Object; OpenAPI 3.0.4 Schema Object; JSON Schema 2020-12",
+        fix: "Write the keyword as its dialect has it.",
+        examples: &[
+            fires(
+                &["/components/schemas/Tide/properties/height/exclusiveMinimum"],
+                r#"{"components": {"schemas": {"Tide": {"properties": {"height": {"type": "number", "exclusiveMinimum": true}}}}}}"#,
+            ),
+            fires(
+                &["/components/schemas/Tide/properties/kind/type"],
+                r#"{"components": {"schemas": {"Tide": {"properties": {"kind": {"type": "text"}}}}}}"#,
+            ),
+            silent(
+                r#"{"jsonSchemaDialect": "http://json-schema.org/draft-04/schema#", "components": {"schemas": {"Tide": {"properties":
+                {"height": {"type": "number", "minimum": 0, "exclusiveMinimum": true}}}}}}"#,
+            ),
+            silent(
+                r##"{"components": {"schemas": {"Tide": {"properties": {"height": {"type": "number", "exclusiveMinimum": true},
+                "next": {"$ref": "#/components/schemas/Tide"}}}}}}"##,
+            )
+            .over("openapi-3.0"),
+        ],
+        yields_to: &["openapi/schema-required-undefined", "openapi/schema-enum-mismatch", "openapi/schema-array-items-missing"],
+        check: Check::Document(schema_invalid),
+    }
+}
+
+fn schema_invalid(root: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    let general = if is_3_0(context) { Some(Dialect::OpenApi30) } else { dialect_of(root, "jsonSchemaDialect") };
+    visit(root, &mut |schema, part| {
+        if !part.is_schema() {
+            return true;
+        }
+        let dialect =
+            if is_3_0(context) || schema.get("$schema").is_none() { general } else { dialect_of(schema, "$schema") };
+        if let Some(dialect) = dialect {
+            report_faults(schema, dialect, out);
+        }
+        // The meta-schema has looked at everything below.
+        false
+    });
+}
+
+/// The dialect that a member names; that of OpenAPI 3.1 when it names none. `None` for one that is not known here.
+fn dialect_of(holder: Node<'_>, member: &str) -> Option<Dialect> {
+    let Some(uri) = holder.get(member) else { return Some(Dialect::Draft2020) };
+    let uri = uri.text()?;
+    if uri.starts_with("https://spec.openapis.org/oas/3.") { Some(Dialect::Draft2020) } else { Dialect::named(uri) }
+}
+
+fn report_faults(schema: Node<'_>, dialect: Dialect, out: &mut Occurrences) {
+    let mut reported = HashSet::new();
+    for Fault { at, what } in faults_of_schema(schema, dialect) {
+        let keyword = keyword_around(at);
+        if reported.insert(keyword.entry_number()) {
+            let name = keyword.key().map_or_else(|| "an alternative".to_owned(), quote);
+            out.add(keyword, format!("{name} {what} ({})", dialect.title()));
+        }
+    }
 }
