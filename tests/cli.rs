@@ -101,6 +101,16 @@ fn a_signature_is_checked_with_the_keys_handed_in_and_with_no_others() {
 }
 
 #[test]
+fn a_description_in_yaml_is_judged_and_its_faults_stand_at_their_lines() {
+    let description = "openapi: 3.1.0\ninfo:\n  title: Tides\n  version: '1'\n  description: Tells tides.\nservers:\n  - url: https://tides.dev\ncomponents:\n  schemas:\n    Tide:\n      type: object\n      properties:\n        height: {type: number, exclusiveMinimum: true}\npaths: {}\n";
+    let output = plumbline(&["check", "-"], description);
+    let printed = text(&output.stdout);
+    assert!(printed.contains("OpenAPI document, judged as openapi-3.1"), "{printed}");
+    assert!(printed.contains("13 |         height: {type: number, exclusiveMinimum: true}"), "{printed}");
+    assert!(printed.contains("at /components/schemas/Tide/properties/height/exclusiveMinimum"), "{printed}");
+}
+
+#[test]
 fn lines_come_out_in_order_and_a_wrong_one_is_named() {
     let card = card().replace('\n', "");
     let input = format!(

@@ -8,6 +8,8 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::yaml::{self, Place};
+
 /// Nesting beyond this many levels is not judged (`common/too-deep`), lists of tools apart; the top value is level 1.
 pub const MAX_DEPTH: usize = 64;
 
@@ -115,6 +117,15 @@ pub struct Document {
     depth: usize,
     met_hidden: Cell<bool>,
     lines: OnceCell<Lines>,
+    /// The YAML that the text was made from.
+    yaml: Option<Yaml>,
+}
+
+/// A document as it was written, and where its values stand there.
+#[derive(Debug, Clone)]
+struct Yaml {
+    text: String,
+    places: Vec<Place>,
 }
 
 /// Where lines begin, and how many characters stand before every so many bytes: a document with thousands of findings is
@@ -169,8 +180,26 @@ impl Document {
         document
     }
 
-    /// Reads a body that is text already.
+    /// Reads a body that is text already: JSON, or an OpenAPI description in YAML.
     pub fn from_text(text: &str) -> Document {
+        let document = Document::from_json(text);
+        let may_be_yaml = matches!(document.trouble, Some(Trouble::Invalid { .. }));
+        if may_be_yaml && yaml::looks_like_openapi(&document.text) {
+            return Document::from_yaml(&document.text).unwrap_or(document);
+        }
+        document
+    }
+
+    /// `None` when it is no YAML, or means more than is read.
+    fn from_yaml(text: &str) -> Option<Document> {
+        let json = yaml::to_json(text)?;
+        let mut document = Document::from_json(&json.text);
+        document.length = text.len();
+        document.yaml = Some(Yaml { text: text.to_owned(), places: json.places });
+        document.root().is_some().then_some(document)
+    }
+
+    fn from_json(text: &str) -> Document {
         let stripped = text.strip_prefix('\u{feff}');
         let mut document = Document::empty(Trouble::TooMany);
         document.byte_order_mark = stripped.is_some();
@@ -205,6 +234,7 @@ impl Document {
             more_behind: false,
             met_hidden: Cell::new(false),
             lines: OnceCell::new(),
+            yaml: None,
         }
     }
 
@@ -251,6 +281,16 @@ impl Document {
         &self.text
     }
 
+    /// The text as it was written, which [`Document::line_column`] speaks of.
+    pub fn source(&self) -> &str {
+        self.yaml.as_ref().map_or(&self.text, |yaml| &yaml.text)
+    }
+
+    /// Whether it is written in YAML; its text is the JSON that it stands for.
+    pub fn is_yaml(&self) -> bool {
+        self.yaml.is_some()
+    }
+
     /// The top value, when there is a tree.
     pub fn root(&self) -> Option<Node<'_>> {
         (!self.entries.is_empty()).then_some(Node { document: self, at: 0 })
@@ -278,8 +318,14 @@ impl Document {
         Some(node)
     }
 
-    /// Line and column of a byte position, both from 1; columns count characters.
+    /// Line and column of a byte position, both from 1; columns count characters. In YAML those of the value that begins
+    /// there, or last before.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
+        if let Some(yaml) = &self.yaml {
+            let after = yaml.places.partition_point(|place| place.at as usize <= at);
+            let place = after.checked_sub(1).and_then(|before| yaml.places.get(before));
+            return place.map_or((1, 1), |place| (place.line as usize, place.column as usize));
+        }
         self.lines.get_or_init(|| Lines::of(&self.text)).line_column(&self.text, at.min(self.text.len()))
     }
 

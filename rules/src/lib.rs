@@ -40,3 +40,4 @@ pub mod settings;
 pub mod shape;
 pub mod sse;
 pub mod text;
+mod yaml;

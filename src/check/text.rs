@@ -132,7 +132,7 @@ fn write_finding(
 }
 
 fn write_excerpt(out: &mut impl Write, document: &Document, line: usize, column: usize, ink: &Ink) -> Result<()> {
-    let Some(text) = document.text().lines().nth(line - 1) else { return Ok(()) };
+    let Some(text) = document.source().lines().nth(line - 1) else { return Ok(()) };
     let at = column - 1;
     let from = if at > EXCERPT * 2 / 3 { at - EXCERPT / 3 } else { 0 };
     let cut: String = text.chars().skip(from).take(EXCERPT).collect();
