@@ -79,7 +79,7 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     let tasks = TaskTracker::new();
     tasks.spawn(follow(crawler.clone(), status, stop.clone()));
     tasks.spawn(tell(store.clone(), stop.clone()));
-    tasks.spawn(hold(crawler.clone(), wiring::longest_wait_s(&settings), stop.clone()));
+    tasks.spawn(hold(crawler.clone(), wiring::spread_s(&settings), stop.clone()));
     let scheduler = schedule(&crawler, &tasks, &stop).await?;
     House { store: store.clone(), retention: settings.retention.clone(), stop: stop.clone() }
         .plan(&scheduler, &tasks)
@@ -302,26 +302,21 @@ async fn tell(store: Store, stop: CancellationToken) {
 }
 
 /// How often the hold on the database is renewed and the clock is looked at.
-const HOLD_EVERY: Duration = Duration::from_secs(15);
+const HOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// A step of the clock that is none of its small corrections, in seconds.
-const CLOCK_STEP_S: i64 = 60;
+/// A step back of the clock that is none of its small corrections, in seconds.
+const SET_BACK_S: i64 = 60;
 
 /// Keeps the database for this process, and notices when the clock is set.
-async fn hold(crawler: Arc<Crawler>, longest_wait_s: i64, stop: CancellationToken) {
-    let began = (Instant::now(), crawler.now_s());
-    let mut offset_s = 0;
+async fn hold(crawler: Arc<Crawler>, spread_s: i64, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let now_s = crawler.now_s();
         if let Err(error) = wiring::occupy(&crawler.store, &crawler.holder, now_s).await {
             tracing::error!("the database is not held: {error:#}");
         }
-        let elapsed_s = i64::try_from(began.0.elapsed().as_secs()).unwrap_or(0);
-        let step_s = now_s - began.1 - elapsed_s - offset_s;
-        if step_s.abs() > CLOCK_STEP_S {
-            offset_s += step_s;
-            tracing::warn!("the clock was set by {step_s} s");
-            match crawler.store.rein_in(now_s, longest_wait_s, wiring::SPREAD_S).await {
+        if let Some(behind_s) = crawler.clock.was_set_back(SET_BACK_S) {
+            tracing::warn!("the clock was set back by {behind_s} s");
+            match crawler.store.rein_in(now_s, behind_s, spread_s).await {
                 Ok(0) => {}
                 Ok(plans) => tracing::warn!("{plans} plans lay in a future that the old clock made up; brought back"),
                 Err(error) => tracing::error!("plans could not be brought back: {error}"),

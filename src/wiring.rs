@@ -126,7 +126,7 @@ pub async fn mind_the_clock(store: &Store, settings: &Settings, now_s: i64) -> R
         return Ok(());
     };
     let behind = newest - now_s;
-    let brought_back = store.rein_in(now_s, longest_wait_s(settings), SPREAD_S).await?;
+    let brought_back = store.rein_in(now_s, behind, spread_s(settings)).await?;
     tracing::warn!(
         "the clock is {behind} s behind what this database has seen: {brought_back} plans were brought back; \
          what is seen from now on is kept in its order"
@@ -134,20 +134,10 @@ pub async fn mind_the_clock(store: &Store, settings: &Settings, now_s: i64) -> R
     Ok(())
 }
 
-/// Over how long what is brought back is spread, in seconds.
-pub const SPREAD_S: i64 = 900;
-
-/// The longest that anything waits by the settings, in seconds.
-pub fn longest_wait_s(settings: &Settings) -> i64 {
+/// Over how long what is brought back is spread, in seconds: one interval, at most a quarter of an hour.
+pub fn spread_s(settings: &Settings) -> i64 {
     let crawl = &settings.crawl;
-    let longest = [
-        crawl.backoff_ceiling_s,
-        crawl.card_interval_s,
-        crawl.url_interval_s,
-        crawl.registry_interval_s,
-        crawl.registry_full_interval_s,
-    ];
-    longest.into_iter().max().and_then(|s| i64::try_from(s).ok()).unwrap_or(i64::MAX / 8)
+    i64::try_from(crawl.card_interval_s.min(crawl.url_interval_s).min(900)).unwrap_or(900)
 }
 
 async fn set_sources(store: &Store, named: &Named, now_s: i64) -> Result<()> {

@@ -107,18 +107,39 @@ impl Budget {
 
 /// The clock of the crawler: that of the system, moved by as much as a test says.
 #[derive(Debug, Clone, Default)]
-pub struct Clock(Arc<AtomicI64>);
+pub struct Clock(Arc<Hands>);
+
+#[derive(Debug, Default)]
+struct Hands {
+    shift_s: AtomicI64,
+    /// The latest moment that anybody was told.
+    latest_s: AtomicI64,
+}
 
 impl Clock {
     /// Unix seconds.
     #[must_use]
     pub fn now_s(&self) -> i64 {
-        chrono::Utc::now().timestamp() + self.0.load(Ordering::Relaxed)
+        let now_s = chrono::Utc::now().timestamp() + self.0.shift_s.load(Ordering::Relaxed);
+        self.0.latest_s.fetch_max(now_s, Ordering::Relaxed);
+        now_s
+    }
+
+    /// By how many seconds the clock is behind what it has told before, when that is more than `least_s`; told once.
+    #[must_use]
+    pub fn was_set_back(&self, least_s: i64) -> Option<i64> {
+        let now_s = self.now_s();
+        let behind_s = self.0.latest_s.load(Ordering::Relaxed) - now_s;
+        if behind_s <= least_s {
+            return None;
+        }
+        self.0.latest_s.store(now_s, Ordering::Relaxed);
+        Some(behind_s)
     }
 
     /// Moves the clock by so many seconds, forward or back.
     pub fn shift(&self, seconds: i64) {
-        self.0.fetch_add(seconds, Ordering::Relaxed);
+        self.0.shift_s.fetch_add(seconds, Ordering::Relaxed);
     }
 }
 
@@ -149,4 +170,33 @@ pub enum CrawlError {
     /// A registry's base is no absolute address.
     #[error("registries.base: `{0}` is no absolute address")]
     Base(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_ran_ahead_for_a_moment_is_noticed_when_it_is_back() {
+        let clock = Clock::default();
+        let before = clock.now_s();
+        clock.shift(86_400);
+        assert!(clock.now_s() >= before + 86_400);
+        assert_eq!(clock.was_set_back(60), None, "ahead is not back");
+        clock.shift(-86_400);
+        assert!(clock.was_set_back(60).is_some_and(|behind| (86_390..=86_400).contains(&behind)));
+        assert_eq!(clock.was_set_back(60), None, "told once");
+        clock.shift(-30);
+        assert_eq!(clock.was_set_back(60), None, "a small correction");
+    }
+
+    #[test]
+    fn a_budget_ends_with_its_hour() {
+        let budget = Budget::new(10);
+        budget.spend(7);
+        assert_eq!(budget.left(0), 3);
+        budget.spend(9);
+        assert_eq!((budget.left(3599), budget.left(3600)), (0, 10));
+        assert_eq!(Budget::new(0).left(0), u64::MAX);
+    }
 }

@@ -1,7 +1,6 @@
 //! Is a silence theirs or ours? Before a target is blamed for not answering, somebody else must have answered.
 //!
-//! A good witness is another host that answered within the last minute, else one of the canaries, asked now. Where none
-//! answers, the failure is recorded as our own fault and moves nothing. The same where far more fails than usual: then it is
+//! A good witness is another host that answered this very moment, else one of the canaries, asked now. Where none answers, the failure is recorded as our own fault and moves nothing. The same where far more fails than usual: then it is
 //! our network, whatever single hosts still answer.
 
 use std::collections::VecDeque;
@@ -11,14 +10,16 @@ use std::time::Duration;
 use plumbline_rules::reach::{Outcome, Unreachable};
 use plumbline_rules::session::Step;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::net::{Ask, BodyKind, Client, Way};
 
-/// How long after an answer its host is a good witness, in seconds.
-const FRESH_S: i64 = 60;
+/// How long after an answer its host is a good witness. Silence is noticed only after a wait longer than this, so an answer
+/// from before the network went away vouches for nobody.
+const FRESH: Duration = Duration::from_secs(1);
 
-/// How long the answer of the canaries is believed, in seconds.
-const ASKED_S: i64 = 30;
+/// How long the answer of the canaries is believed.
+const ASKED: Duration = Duration::from_secs(10);
 
 /// How long the canaries may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -49,9 +50,9 @@ pub struct Witness {
 #[derive(Debug, Default)]
 struct Seen {
     /// Hosts that answered, each once, the newest last: when, and an address there.
-    answered: VecDeque<(String, i64, String)>,
+    answered: VecDeque<(String, Instant, String)>,
     /// When the canaries were asked, and whether one answered.
-    asked: Option<(i64, bool)>,
+    asked: Option<(Instant, bool)>,
     /// Looks by minute: when it began, answered, failed.
     minutes: VecDeque<(i64, u32, u32)>,
     /// The median share of failures of the last days; `None`: there were none.
@@ -83,7 +84,7 @@ impl Witness {
             && let Some(host) = host_of(look.url)
         {
             seen.answered.retain(|(known, _, _)| *known != host);
-            seen.answered.push_back((host, now_s, look.url.to_owned()));
+            seen.answered.push_back((host, Instant::now(), look.url.to_owned()));
             if seen.answered.len() > REMEMBERED {
                 seen.answered.pop_front();
             }
@@ -92,28 +93,26 @@ impl Witness {
 
     /// The outcome as it may be recorded: a silence that nobody bears witness to is our own fault.
     pub async fn weigh(&self, client: &Client, canaries: &[String], look: Look<'_>, now_s: i64) -> Outcome {
-        if !look.is_doubtful()
-            || (self.somebody_answers(client, canaries, look.url, now_s).await && !self.too_much(now_s))
-        {
+        if !look.is_doubtful() || (self.somebody_answers(client, canaries, look.url).await && !self.too_much(now_s)) {
             return look.outcome;
         }
         Outcome::CrawlerFault
     }
 
-    async fn somebody_answers(&self, client: &Client, canaries: &[String], url: &str, now_s: i64) -> bool {
+    async fn somebody_answers(&self, client: &Client, canaries: &[String], url: &str) -> bool {
         let own = host_of(url).unwrap_or_default();
-        if self.seen().has_fresh_answer(&own, now_s) {
+        if self.seen().has_fresh_answer(&own, Instant::now()) {
             return true;
         }
         let _one = self.asking.lock().await;
         if let Some((at, answer)) = self.seen().asked
-            && (0..ASKED_S).contains(&(now_s - at))
+            && at.elapsed() < ASKED
         {
             return answer;
         }
         let remembered = self.seen().others(&own);
         let answer = any_answers(client, canaries).await || any_answers(client, &remembered).await;
-        self.seen().asked = Some((now_s, answer));
+        self.seen().asked = Some((Instant::now(), answer));
         answer
     }
 
@@ -130,8 +129,8 @@ impl Witness {
 }
 
 impl Seen {
-    fn has_fresh_answer(&self, own: &str, now_s: i64) -> bool {
-        self.answered.iter().any(|(host, at, _)| host != own && (0..=FRESH_S).contains(&(now_s - at)))
+    fn has_fresh_answer(&self, own: &str, now: Instant) -> bool {
+        self.answered.iter().any(|(host, at, _)| host != own && now.saturating_duration_since(*at) <= FRESH)
     }
 
     /// A place on each remembered host where it costs little to ask.
@@ -241,13 +240,13 @@ mod tests {
     };
 
     #[test]
-    fn another_host_that_answered_within_a_minute_is_a_witness_and_the_silent_one_is_not() {
+    fn another_host_that_answered_just_now_is_a_witness_and_the_silent_one_is_not() {
         let witness = Witness::default();
         witness.note(ANSWER, 1000);
-        assert!(witness.seen().has_fresh_answer("b.dev", 1060));
-        assert!(!witness.seen().has_fresh_answer("b.dev", 1061));
-        assert!(!witness.seen().has_fresh_answer("a.dev", 1001), "it cannot witness for itself");
-        assert!(!witness.seen().has_fresh_answer("b.dev", 900), "an answer from the future is none");
+        let now = Instant::now();
+        assert!(witness.seen().has_fresh_answer("b.dev", now));
+        assert!(!witness.seen().has_fresh_answer("b.dev", now + FRESH * 2), "it answered too long ago");
+        assert!(!witness.seen().has_fresh_answer("a.dev", now), "it cannot witness for itself");
     }
 
     #[test]

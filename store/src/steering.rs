@@ -260,34 +260,39 @@ impl Store {
         w.commit().await
     }
 
-    /// Brings back what a clock that ran ahead has put into a far future: whatever is due later than its longest wait from
-    /// now is spread over the next `within_s` seconds. Gives how much that was.
+    /// Brings back what a clock that ran ahead has planned: everything is due `behind_s` seconds earlier, and what would be
+    /// in the past is spread over the next `within_s` seconds. Gives how much that was.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn rein_in(&self, now_s: i64, longest_s: i64, within_s: i64) -> Result<u64> {
+    pub async fn rein_in(&self, now_s: i64, behind_s: i64, within_s: i64) -> Result<u64> {
         let mut w = self.pools.write().await?;
         let surfaces = sqlx::query(
-            "UPDATE surface SET next_due_s = $1 + id % $3
-             WHERE next_due_s > $1 + CASE WHEN COALESCE(interval_s, 0) > $2 THEN interval_s ELSE $2 END * 2",
+            "UPDATE surface
+             SET next_due_s = CASE WHEN next_due_s - $2 > $1 THEN next_due_s - $2 ELSE $1 + id % $3 END
+             WHERE next_due_s > $1",
         )
         .bind(now_s)
-        .bind(longest_s)
+        .bind(behind_s)
         .bind(within_s.max(1))
         .execute(w.on())
         .await?;
-        let sources = sqlx::query("UPDATE source SET next_pass_s = $1 WHERE next_pass_s > $1 + $2 * 2")
+        let sources = sqlx::query(
+            "UPDATE source
+             SET next_pass_s = CASE WHEN next_pass_s - $2 > $1 THEN next_pass_s - $2 ELSE $1 END
+             WHERE next_pass_s > $1",
+        )
+        .bind(now_s)
+        .bind(behind_s)
+        .execute(w.on())
+        .await?;
+        sqlx::query("UPDATE lease SET until_s = until_s - $2 WHERE until_s - $2 > $1")
             .bind(now_s)
-            .bind(longest_s)
-            .execute(w.on())
-            .await?;
-        let leases = sqlx::query("UPDATE lease SET until_s = $1 + 300 WHERE until_s > $1 + $2 * 2")
-            .bind(now_s)
-            .bind(longest_s)
+            .bind(behind_s)
             .execute(w.on())
             .await?;
         w.commit().await?;
-        Ok(surfaces.rows_affected() + sources.rows_affected() + leases.rows_affected())
+        Ok(surfaces.rows_affected() + sources.rows_affected())
     }
 
     /// The newest moment that this database has seen, in Unix seconds; a clock before it has been set back.
