@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::settings::{CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
 use plumbline_rules::judge;
+use plumbline_rules::rule_settings::RuleSetting;
 use plumbline_rules::settings::Described;
 use plumbline_store::housekeeping::Retention;
 use toml::{Table, Value};
@@ -37,6 +38,8 @@ plumbline_rules::settings! {
         pub a2a: judge::A2aSettings = judge::A2aSettings::default(),
         /// Judging what registries list.
         pub registry: judge::RegistrySettings = judge::RegistrySettings::default(),
+        /// Rules that are judged otherwise here than by their specification: of several about one rule the last counts.
+        pub rules: Vec<RuleSetting> = Vec::new(),
         /// MCP registries to walk. Naming any target at all replaces the built-in ones.
         pub registries: Vec<Registry> = Vec::new(),
         /// Groups of A2A agents, by host or card address.
@@ -134,7 +137,7 @@ impl Settings {
 
     /// What the rules are told.
     pub fn judging(&self) -> judge::Settings {
-        judge::Settings { a2a: self.a2a.clone(), registry: self.registry.clone() }
+        judge::Settings { a2a: self.a2a.clone(), registry: self.registry.clone(), rules: self.rules.clone() }
     }
 
     /// The address the dashboard listens on.
@@ -148,6 +151,11 @@ impl Settings {
 
     fn checked(self) -> Result<Settings> {
         self.listen()?;
+        for setting in &self.rules {
+            if !setting.names_something() {
+                bail!("rules.rule: `{}` is neither a rule nor a family such as openapi/*", setting.rule);
+            }
+        }
         let mut seen = HashSet::new();
         for registry in &self.registries {
             absolute("registries.base", &registry.base)?;
@@ -293,6 +301,12 @@ fn write_groups(out: &mut String, key: &str, about: &str, entries: &[Value]) {
 
 fn example_of(key: &str) -> &'static str {
     match key {
+        "rules" => {
+            "[[rules]]\nrule = \"common/secret-high-entropy\"   # or a family: \"openapi/*\"\n\
+             say = \"off\"                            # off, info, warning or error\n\
+             tag = \"tier=2\"                         # only targets with this tag; left out: all\n\
+             own = true                             # only your own targets; left out: all"
+        }
         "registries" => {
             "[[registries]]\nname = \"official\"\nbase = \"https://registry.modelcontextprotocol.io\"\npace_ms = 1000\n\
              key_env = \"REGISTRY_KEY\"   # or key_file = \"/run/secrets/registry\""
@@ -363,6 +377,14 @@ mod tests {
             load("[[urls]]\nurl = \"https://x.example\"\nkind = \"opnapi\"\n", &[]).unwrap_err().contains("`opnapi`")
         );
         assert!(load("[web]\nlisten = \"8080\"\n", &[]).unwrap_err().contains("web.listen"));
+    }
+
+    #[test]
+    fn a_rule_that_does_not_exist_cannot_be_settled() {
+        let about = |rule: &str| format!("[[rules]]\nrule = \"{rule}\"\nsay = \"info\"\n");
+        assert!(load(&about("a2a/*"), &[]).expect("it loads").judging().rules[0].names_something());
+        assert!(load(&about("a2a/no-such"), &[]).unwrap_err().contains("rules.rule: `a2a/no-such`"));
+        assert!(load("[[rules]]\nrule = \"a2a/*\"\nsay = \"loud\"\n", &[]).unwrap_err().contains("loud"));
     }
 
     #[test]

@@ -12,10 +12,10 @@ use plumbline_crawler::targets::{self, Named};
 use plumbline_crawler::walk::RegistrySource;
 use plumbline_crawler::witness::Witness;
 use plumbline_crawler::{Budget, Clock, Crawler, opt_out};
-use plumbline_rules::catalogue;
-use plumbline_store::Store;
-use plumbline_store::rulesets::RuleFacts;
+use plumbline_rules::judge::Given;
+use plumbline_rules::rule_settings::RuleSetting;
 use plumbline_store::words::SourceKind;
+use plumbline_store::{RulesetId, Store};
 use tracing_subscriber::EnvFilter;
 
 use crate::settings::{LogFormat, LogSettings, Options, Settings};
@@ -59,6 +59,21 @@ pub fn shown(database: &str) -> String {
     crate::settings::without_password(database)
 }
 
+/// Makes surfaces due that were judged with other rules, or with other settings about rules. Those of some targets only
+/// have rulesets of their own, so when they change everything is judged again.
+async fn judge_again(store: &Store, settings: &Settings, ruleset: RulesetId, now_s: i64) -> Result<u64> {
+    let settled = serde_json::to_string(&settings.rules).context("settings can be written")?;
+    let mark = format!("{} {settled}", ruleset.0);
+    if !store.rules_have_moved(&mark).await? {
+        return Ok(0);
+    }
+    let is_conditional = settings.rules.iter().any(RuleSetting::is_conditional);
+    let still_good = if is_conditional { RulesetId(0) } else { ruleset };
+    let again = store.rejudge_under(still_good, true, now_s).await?;
+    store.rules_are_settled(&mark).await?;
+    Ok(again)
+}
+
 /// Builds the crawler over an open database: the rules in use and the targets of the settings are in it afterwards.
 pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> {
     let clock = Clock::default();
@@ -70,9 +85,9 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
     if interrupted > 0 {
         tracing::info!("{interrupted} crawls were cut short by the end of their process; they go on where they stood");
     }
-    let rules: Vec<RuleFacts> = catalogue::rules().map(RuleFacts::from).collect();
+    let rules = plumbline_crawler::rule_settings::facts(&settings.judging(), &Given::default());
     let ruleset = store.ensure_ruleset(env!("CARGO_PKG_VERSION"), &rules, now_s).await?;
-    let again = store.rejudge_under(ruleset, true, now_s).await?;
+    let again = judge_again(&store, settings, ruleset, now_s).await?;
     if again > 0 {
         tracing::info!("the rules have changed: {again} surfaces are judged again");
     }
@@ -98,6 +113,7 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
         settings: settings.crawl.clone(),
         judging: settings.judging(),
         ruleset,
+        variants: Default::default(),
         registries,
         headers: named.headers,
         reporter: Reporter::default(),

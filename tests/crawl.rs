@@ -180,3 +180,33 @@ fn a_database_that_cannot_be_used_is_named_with_the_reason() {
         assert!(said.contains(words), "{database}: {said}");
     }
 }
+
+/// Writes settings that watch one card of one's own, with what is settled about rules.
+fn own_card(folder: &std::path::Path, rules: &str) {
+    let card = include_str!("../rules/examples/a2a-1.0.json").replace("example.com", "tides.dev");
+    std::fs::write(folder.join("card.json"), card.replacen("\"Tide Tables\"", "\"\"", 1)).expect("it is written");
+    let watched = "[[files]]\npath = \"card.json\"\nkind = \"a2a-card\"\nown = true\ntags = [\"tier=2\"]\n";
+    std::fs::write(folder.join("plumbline.toml"), format!("{watched}{rules}")).expect("it is written");
+}
+
+#[test]
+fn what_is_settled_about_a_rule_counts_at_once_and_is_nobodys_fix_or_regression() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let about = |more: &str| format!("[[rules]]\nrule = \"a2a/empty-required-string\"\n{more}\n");
+    let rows = [
+        ("", "deviates"),
+        (&about("say = \"off\"\nown = true"), "sound"),
+        ("", "deviates"),
+        (&about("say = \"warning\"\ntag = \"tier=2\""), "sound"),
+        (&about("say = \"off\"\ntag = \"tier=1\""), "deviates"),
+        (&about("say = \"off\""), "sound"),
+    ];
+    for (number, (rules, word)) in rows.into_iter().enumerate() {
+        own_card(folder.path(), rules);
+        let (summary, _) = crawl(folder.path(), &[]);
+        assert_eq!(summary["headlines"][word], 1, "row {number}: {summary}");
+        assert_eq!(summary["regressed"], 0, "row {number}: {summary}");
+        let (summary, _) = crawl(folder.path(), &[]);
+        assert_eq!(summary["looked_at"], 0, "row {number}: nothing is left to be judged again: {summary}");
+    }
+}

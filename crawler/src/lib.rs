@@ -18,6 +18,7 @@ pub mod pass;
 pub mod probe;
 pub mod progress;
 pub mod round;
+pub mod rule_settings;
 pub mod schedule;
 pub mod settings;
 pub mod sources;
@@ -54,6 +55,8 @@ pub struct Crawler {
     pub judging: judge::Settings,
     /// The rules in use.
     pub ruleset: RulesetId,
+    /// The rules in use for targets for which some are settled otherwise.
+    pub variants: rule_settings::Variants,
     /// The registries to walk.
     pub registries: Vec<RegistrySource>,
     /// The operator's headers by the address they go to.

@@ -17,7 +17,7 @@ use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::Session;
 use plumbline_rules::session_judge::document_of;
 use plumbline_store::documents;
-use plumbline_store::ids::{CrawlId, SurfaceId};
+use plumbline_store::ids::{CrawlId, RulesetId, SurfaceId};
 use plumbline_store::judged::Judged;
 use plumbline_store::reach::OutcomeClass;
 use plumbline_store::record::{BATCH, Observation, Recorded, Served};
@@ -262,7 +262,9 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
     if matches!(surface.from, Feed::Fetched) && file_path(&surface.url).is_none() {
         seen.observed.outcome = weighed(crawler, &surface, &seen.observed, now_s).await;
     }
-    let judgement = judge_seen(crawler, &surface, &seen);
+    let traits = crawler.traits_of(&surface).await?;
+    let ruleset = crawler.ruleset_of(&traits).await?;
+    let judgement = judge_seen(crawler, &surface, &seen, traits, ruleset);
     count(&surface, &seen, &judgement);
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
@@ -432,9 +434,9 @@ struct Judgement {
     summary: Option<String>,
 }
 
-fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen) -> Judgement {
+fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Given, ruleset: RulesetId) -> Judgement {
     let url = address_of_record(surface, &seen.observed);
-    let given = Given { url: Some(url.clone()), ..Given::default() };
+    let given = Given { url: Some(url.clone()), ..traits };
     let live = matches!(surface.from, Feed::Fetched) && !seen.observed.session.exchanges.is_empty();
     let answer = match seen.observed.body {
         Body::Answer(number) => Some(number),
@@ -456,7 +458,7 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen) -> Judgement
     let may_move = matches!(seen.observed.outcome, Outcome::Ok | Outcome::Gated(_) | Outcome::Absent(_));
     let judged = report.filter(|_| may_move).map(|report| {
         let context = context_hash(crawler, &subject, &report);
-        Judged { is_complete: seen.document.is_some(), ..Judged::of(&report, crawler.ruleset, context) }
+        Judged { is_complete: seen.document.is_some(), ..Judged::of(&report, ruleset, context) }
     });
     let root = seen.document.as_ref().and_then(Document::root);
     let says = |keys: &[&str]| root.and_then(|root| own_words(root, keys));

@@ -16,6 +16,7 @@ use crate::document::{Document, Node, Trouble, escape};
 use crate::kind::{Kind, Known, Profile};
 use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
 use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
+use crate::rule_settings::{RuleSetting, Say, regrade};
 use crate::session::{Response, Session};
 
 /// What the operator settled about judging. Part of the context hash.
@@ -26,6 +27,9 @@ pub struct Settings {
     pub a2a: A2aSettings,
     /// About registry documents.
     pub registry: RegistrySettings,
+    /// About single rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleSetting>,
 }
 
 crate::settings! {
@@ -58,6 +62,7 @@ impl Settings {
             "registry.public_package_bases" => {
                 self.registry.public_package_bases = serde_json::from_value(value).map_err(wrong)?;
             }
+            "rules" => self.rules = serde_json::from_value(value).map_err(wrong)?,
             _ => return Err(format!("`{key}` is no setting about judging")),
         }
         Ok(())
@@ -126,6 +131,12 @@ pub struct Given {
     pub well_known_found: Option<bool>,
     /// What presents a document as a server card: `media-type` or `catalog`.
     pub claimed: Option<String>,
+    /// Tags of the target, such as `tier=2`, where a setting about rules asks for one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The target is the operator's own, where a setting about rules asks for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     /// The key set that the operator trusts for this card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks: Option<serde_json::Value>,
@@ -425,10 +436,12 @@ fn run_all<'p>(plan: impl Iterator<Item = &'p Planned>, root: Option<Node<'_>>, 
     for planned in plan {
         let result = if planned.rule.id == catalogue::KIND_UNRECOGNISED && context.kind_stated {
             continue;
-        } else if stopped {
-            Judged::unsaid(planned.rule, NotEvaluated::Parent)
         } else {
-            run(planned, root, context)
+            match (context.settings.say(planned.rule, context.given), stopped) {
+                (Some(Say::Off), _) => Judged::unsaid(planned.rule, NotEvaluated::Off),
+                (_, true) => Judged::unsaid(planned.rule, NotEvaluated::Parent),
+                (say, false) => run(planned, root, context).regraded(say),
+            }
         };
         if !result.found.is_empty() {
             stopped |= planned.rule.stops == Stops::Document;
@@ -455,6 +468,13 @@ struct Judged {
 impl Judged {
     fn unsaid(rule: &'static Rule, reason: NotEvaluated) -> Self {
         Judged { rule, found: Vec::new(), otherwise: Outcome::NotEvaluated(reason) }
+    }
+
+    fn regraded(mut self, say: Option<Say>) -> Self {
+        if let Some(severity) = say.and_then(Say::severity) {
+            self.found.iter_mut().for_each(|found| regrade(&mut found.occurrence, severity));
+        }
+        self
     }
 
     fn finish(self, document: Option<&Document>) -> RuleResult {

@@ -34,6 +34,7 @@ pub mod reach;
 mod registry;
 pub mod report;
 pub mod rule;
+pub mod rule_settings;
 pub mod session;
 pub mod session_judge;
 pub mod settings;

@@ -132,10 +132,10 @@ pub(crate) async fn step_all(
 fn signal(occasion: &Occasion<'_>, kept: &Kept, rule: i64) -> Signal {
     if kept.passed.contains(&rule) {
         Signal::Clear
-    } else if kept.unjudged.contains(&rule) {
-        Signal::Unjudged
     } else if !occasion.rules_now.contains_key(&rule) {
         Signal::RuleWithdrawn
+    } else if kept.unjudged.contains(&rule) {
+        Signal::Unjudged
     } else if occasion.is_whole {
         Signal::Clear
     } else {

@@ -9,11 +9,14 @@ use sqlx::Row;
 
 use crate::Store;
 use crate::dialect::{Table, Writing};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{self, News};
 use crate::ids::{RuleRow, RulesetId};
 use crate::rows::{count, word};
 use crate::words::{Axis, Basis, Class, EventKind, Evidence, Impact, Severity};
+
+/// Under which key the mark of the rules in use is kept.
+const SETTLED: &str = "rules_settled";
 
 /// One rule of a release, as the database needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct RuleFacts {
     pub evidence: Evidence,
     /// Place in the first release.
     pub rank: Option<u32>,
+    /// Switched off by the operator: known, and in no ruleset.
+    pub is_off: bool,
 }
 
 impl From<&plumbline_rules::rule::Rule> for RuleFacts {
@@ -59,6 +64,7 @@ impl From<&plumbline_rules::rule::Rule> for RuleFacts {
             basis: rule.basis,
             evidence: rule.evidence,
             rank: (rule.rank > 0).then(|| u32::from(rule.rank)),
+            is_off: false,
         }
     }
 }
@@ -154,6 +160,62 @@ impl Store {
         Ok(RulesetId(id))
     }
 
+    /// The number of the ruleset in which some rules are switched off or graded otherwise for some targets. All of `rules`
+    /// were stored with [`Store::ensure_ruleset`] before.
+    ///
+    /// # Errors
+    /// When the database fails, or a rule was not stored.
+    pub async fn ruleset_variant(&self, version: &str, rules: &[RuleFacts], now_s: i64) -> Result<RulesetId> {
+        let hash = ruleset_hash(rules);
+        let catalogue = self.catalogue();
+        let mut w = self.pools.write().await?;
+        let known: Option<i64> = sqlx::query_scalar("SELECT id FROM ruleset WHERE hash = $1")
+            .bind(hash.clone())
+            .fetch_optional(w.on())
+            .await?;
+        if let Some(id) = known {
+            return Ok(RulesetId(id));
+        }
+        let mut ids = Vec::with_capacity(rules.len());
+        for rule in rules {
+            let known = catalogue.named(&rule.slug).ok_or_else(|| Error::UnknownRule(rule.slug.to_string()))?;
+            ids.push(known.id);
+        }
+        let id = new_ruleset(&mut w, version, hash, rules, &ids, now_s).await?;
+        w.commit().await?;
+        self.read_catalogue().await?;
+        Ok(RulesetId(id))
+    }
+
+    /// Whether surfaces are to be judged again because the rules, or what is settled about them, are not those that `mark`
+    /// stood for at the last start. [`Store::rules_are_settled`] ends that.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rules_have_moved(&self, mark: &str) -> Result<bool> {
+        let known: Option<String> = sqlx::query_scalar("SELECT value FROM kv WHERE key = $1")
+            .bind(SETTLED)
+            .fetch_optional(&self.pools.reader)
+            .await?;
+        Ok(known.as_deref() != Some(mark))
+    }
+
+    /// Notes that what `mark` stands for is what surfaces are judged with, or are due to be.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rules_are_settled(&self, mark: &str) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query(
+            "INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        )
+        .bind(SETTLED)
+        .bind(mark)
+        .execute(w.on())
+        .await?;
+        w.commit().await
+    }
+
     /// The number of a rule; `None` for one this database never had.
     #[must_use]
     pub fn rule_row(&self, slug: &str) -> Option<RuleRow> {
@@ -177,6 +239,7 @@ impl Store {
 fn ruleset_hash(rules: &[RuleFacts]) -> Vec<u8> {
     let mut lines: Vec<String> = rules
         .iter()
+        .filter(|rule| !rule.is_off)
         .map(|rule| {
             let impact = rule.impact.map_or("-", Impact::as_str);
             format!("{} {} {} {impact}\n", rule.slug, rule.version, rule.severity)
@@ -252,10 +315,10 @@ async fn new_ruleset(
         .bind(version)
         .bind(hash)
         .bind(now_s)
-        .bind(count(rules.len()))
+        .bind(count(rules.iter().filter(|rule| !rule.is_off).count()))
         .execute(w.on())
         .await?;
-    for (rule, rule_id) in rules.iter().zip(ids) {
+    for (rule, rule_id) in rules.iter().zip(ids).filter(|(rule, _)| !rule.is_off) {
         sqlx::query(
             "INSERT INTO ruleset_rule (ruleset_id, rule_id, version, severity, impact) VALUES ($1, $2, $3, $4, $5)",
         )

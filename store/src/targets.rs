@@ -167,6 +167,26 @@ impl Store {
         w.commit().await
     }
 
+    /// Whether a target is the operator's own, and its tags as `key=value`, or `key` where the tag is only a word.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn target_traits(&self, target: TargetId) -> Result<(bool, Vec<String>)> {
+        let is_own: Option<i64> = sqlx::query_scalar("SELECT is_own FROM target WHERE id = $1")
+            .bind(target.0)
+            .fetch_optional(&self.pools.reader)
+            .await?;
+        let rows = sqlx::query("SELECT key, value FROM tag WHERE target_id = $1 ORDER BY key, value")
+            .bind(target.0)
+            .fetch_all(&self.pools.reader)
+            .await?;
+        let tag = |row: &sqlx::any::AnyRow| {
+            let (key, value): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            Ok(if value.is_empty() { key } else { format!("{key}={value}") })
+        };
+        Ok((is_own == Some(1), rows.iter().map(tag).collect::<Result<_>>()?))
+    }
+
     /// The target of this kind and key; `None`: nobody named it yet.
     ///
     /// # Errors

@@ -101,3 +101,20 @@ async fn the_same_rules_are_one_ruleset() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_rule_that_is_off_is_known_and_in_no_ruleset() {
+    for_each_database(async |store| {
+        let first = ruleset(&store).await;
+        let mut some = rules();
+        some[0].is_off = true;
+        let variant = store.ruleset_variant("1", &some, NOON).await.unwrap();
+        assert_ne!(first, variant);
+        assert_eq!(store.ruleset_variant("1", &some, NOON).await.unwrap(), variant);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM rule WHERE withdrawn_s IS NOT NULL").await, 0);
+        assert!(store.ruleset_variant("1", &[rule("a2a/never")], NOON).await.is_err());
+        assert_eq!(store.ensure_ruleset("1", &some, NOON).await.unwrap(), variant);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM rule WHERE withdrawn_s IS NOT NULL").await, 0);
+    })
+    .await;
+}

@@ -74,6 +74,7 @@ impl Schema {
 
 pub fn rule(slug: &'static str) -> RuleFacts {
     RuleFacts {
+        is_off: false,
         slug: Cow::Borrowed(slug),
         version: 1,
         title: Cow::Borrowed("What it demands."),
