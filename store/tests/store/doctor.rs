@@ -161,10 +161,10 @@ async fn what_is_wrong_in_history_is_told_and_left_to_a_person() {
                 "after the next began",
             ),
             (
-                "UPDATE listing SET is_latest = 1 WHERE name = 'io.example/a'",
-                "UPDATE listing SET is_latest = 0 WHERE name = 'io.example/a' AND version = '1.0.0'",
+                "UPDATE listing SET is_current = 1 WHERE name = 'io.example/a'",
+                "UPDATE listing SET is_current = 0 WHERE name = 'io.example/a' AND version = '1.0.0'",
                 "the versions of names",
-                "2 versions flagged latest",
+                "has 2 current versions",
             ),
             (
                 "INSERT INTO event_cursor (reader, event_id) VALUES ('alerts', 999999)",
