@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::events::{self, News};
 use crate::ids::{CrawlId, RulesetId, SourceId};
 use crate::rows::{shortened, word};
-use crate::words::{CrawlKind, CrawlState, EventKind, SourceKind};
+use crate::trends::Trends;
+use crate::words::{CrawlKind, CrawlState, EventKind, SourceKind, TargetKind};
 
 /// Faults written out for one crawl; of more only the number is kept.
 pub const MOST_FAULTS: i64 = 200;
@@ -224,17 +225,33 @@ impl Store {
         w.commit().await
     }
 
-    /// Marks a source as no longer in the settings. Its targets are retired by an empty [`Store::set_targets`].
+    /// Marks a source as no longer in the settings, and what it listed as gone. Its targets are retired by an empty
+    /// [`Store::set_targets`].
     ///
     /// # Errors
     /// When the database fails.
     pub async fn retire_source(&self, id: SourceId, now_s: i64) -> Result<()> {
         let mut w = self.pools.write().await?;
-        sqlx::query("UPDATE source SET retired_s = $2, next_pass_s = NULL WHERE id = $1 AND retired_s IS NULL")
-            .bind(id.0)
-            .bind(now_s)
-            .execute(w.on())
-            .await?;
+        let mut trends = Trends::default();
+        // Should it be named again, only a full walk can tell what it lists then.
+        sqlx::query(
+            "UPDATE source SET retired_s = $2, next_pass_s = NULL, last_full_s = NULL, last_pass_s = NULL
+             WHERE id = $1 AND retired_s IS NULL",
+        )
+        .bind(id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+        let entries = sqlx::query(
+            "UPDATE listing SET gone_s = $2, is_current = 0, changed_s = $2 WHERE source_id = $1 AND gone_s IS NULL",
+        )
+        .bind(id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+        let entries = i64::try_from(entries.rows_affected()).unwrap_or(0);
+        trends.count(TargetKind::McpServer, |cohort| cohort.entries -= entries);
+        trends.write(&mut w, now_s).await?;
         w.commit().await
     }
 

@@ -441,3 +441,33 @@ async fn what_the_rules_say_of_a_list_stands_with_its_walk() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_registry_that_is_named_again_is_walked_whole_and_brings_everything_back() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let entries = [entry("io.example/a", "1.0.0"), entry("io.example/b", "2.0.0")];
+        let walk_at = async |at_s: i64| {
+            let crawl = store.start_crawl(CrawlKind::FullWalk, Some(source), None, "test", at_s).await.unwrap();
+            let walk = store.begin_walk(source, crawl, None, at_s).await.unwrap();
+            store.store_page(walk.id, &entries, None, at_s).await.unwrap();
+            store.finish_walk(walk.id, &WalkEnd::Complete, at_s).await.unwrap();
+        };
+        let counted = async || {
+            let day = store.cohort_days(0).await.unwrap().pop().unwrap();
+            (day.targets, day.entries)
+        };
+        walk_at(NOON).await;
+        assert_eq!(counted().await, (2, 2));
+        store.set_targets(source, &[], NOON + 10).await.unwrap();
+        store.retire_source(source, NOON + 10).await.unwrap();
+        assert_eq!(counted().await, (0, 0));
+        assert_eq!(registry(&store).await, source, "it is the same as before");
+        assert_eq!(store.source(source).await.unwrap().last_full_s, None, "so the next walk is a full one");
+        walk_at(NOON + 20).await;
+        assert_eq!(counted().await, (2, 2));
+        let diagnosis = store.examine(plumbline_store::doctor::Hand::Look, NOON + 30, |_| true).await.unwrap();
+        assert_eq!(diagnosis.left(), 0, "{diagnosis:#?}");
+    })
+    .await;
+}
