@@ -14,6 +14,7 @@ use plumbline_crawler::walk::{WalkEnd, Wish};
 use plumbline_crawler::{Crawler, pass};
 use plumbline_store::Store;
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +109,9 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let (walks, round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
         let summary = summary(&store, started.elapsed(), walks, round).await?;
         print(&summary, arguments.format)?;
-        House { store: store.clone(), retention: settings.retention.clone(), stop: stop.clone() }.after_a_crawl().await;
+        House { store: store.clone(), retention: watch::channel(settings.retention.clone()).1, stop: stop.clone() }
+            .after_a_crawl()
+            .await;
         interrupted.abort();
         store.leave(&crawler.holder).await?;
         store.close().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plumbline_store::Store;
 use plumbline_store::housekeeping::{Job, LONGEST_WAL, Retention};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio_cron_scheduler::{Job as Cron, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,7 +26,8 @@ const BREATH: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub struct House {
     pub store: Store,
-    pub retention: Retention,
+    /// As the settings are now.
+    pub retention: watch::Receiver<Retention>,
     pub stop: CancellationToken,
 }
 
@@ -94,7 +95,8 @@ impl House {
     }
 
     async fn sweep_one(&self, job: Job) -> Result<u64, plumbline_store::Error> {
-        let mut sweep = self.store.begin_sweep(job, &self.retention, now_s()).await?;
+        let retention = self.retention.borrow().clone();
+        let mut sweep = self.store.begin_sweep(job, &retention, now_s()).await?;
         while self.store.sweep_step(&mut sweep).await? && !self.stop.is_cancelled() {
             tokio::time::sleep(BREATH).await;
         }

@@ -7,6 +7,8 @@ mod doctor;
 mod housekeeping;
 mod numbers;
 mod pause;
+mod ping;
+mod reload;
 mod rules;
 mod sample;
 mod serve;

@@ -14,7 +14,7 @@ use plumbline_crawler::progress::Progress;
 use plumbline_crawler::round::{Going, RoundEnd};
 use plumbline_crawler::walk::Wish;
 use plumbline_crawler::{CrawlError, Crawler, pass, schedule};
-use plumbline_store::Store;
+use plumbline_store::{SourceId, Store};
 use plumbline_web::{CrawlStatus, RunningPass, SiteSettings, Unreached, WebState};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
@@ -24,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::housekeeping::House;
+use crate::ping::Pinger;
+use crate::reload::{Now, Origin, Present, Reload, Walks};
 use crate::sample::Sample;
 use crate::settings::{Options, Settings};
 use crate::wiring;
@@ -56,37 +58,39 @@ pub struct Arguments {
 }
 
 pub fn run(options: &Options, arguments: Arguments) -> Result<ExitCode> {
-    let mut settings = Settings::load(options)?;
-    if let Some(listen) = arguments.listen {
-        settings.web.listen = listen.to_string();
-    }
+    let origin = Origin { options: options.clone(), listen: arguments.listen, sample: None };
+    let settings = origin.read()?;
     wiring::start_log(&settings.log)?;
-    wiring::runtime()?.block_on(serve(options, settings, arguments.sample))
+    wiring::runtime()?.block_on(serve(origin, settings.listen()?, arguments.sample))
 }
 
-async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Result<ExitCode> {
-    let listener = listen(settings.listen()?).await?;
+async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Result<ExitCode> {
+    let listener = listen(address).await?;
     let address = listener.local_addr()?;
     let stop = CancellationToken::new();
     if is_sample {
-        use_sample(&mut settings, options, &Sample::start(stop.clone()).await?);
+        origin.sample = Some(Sample::start(stop.clone()).await?);
     }
+    let settings = origin.read()?;
     let store = wiring::open(&settings).await?;
     let crawler = wiring::crawler(&settings, store.clone()).await?;
     on_signal(stop.clone());
 
+    let holder = crawler.holder.clone();
+    let (site, sites) = watch::channel(Arc::new(site(&settings, &crawler, is_sample)));
+    let (retention, retentions) = watch::channel(settings.retention.clone());
+    let (now, present) = watch::channel(Arc::new(Now { settings, crawler }));
     let (status, watched) = watch::channel(CrawlStatus::default());
-    let tasks = TaskTracker::new();
-    tasks.spawn(follow(crawler.clone(), status, stop.clone()));
+    let (tasks, walks) = (TaskTracker::new(), Walks::default());
+    tasks.spawn(follow(present.clone(), status, stop.clone()));
     tasks.spawn(tell(store.clone(), stop.clone()));
-    tasks.spawn(hold(crawler.clone(), wiring::spread_s(&settings), stop.clone()));
-    let scheduler = schedule(&crawler, &tasks, &stop).await?;
-    House { store: store.clone(), retention: settings.retention.clone(), stop: stop.clone() }
-        .plan(&scheduler, &tasks)
-        .await?;
+    tasks.spawn(hold(present.clone(), stop.clone()));
+    let scheduler = schedule(&present, &walks, &tasks, &stop).await?;
+    House { store: store.clone(), retention: retentions, stop: stop.clone() }.plan(&scheduler, &tasks).await?;
+    tasks.spawn(Reload { origin, now, site, retention, walks }.at_every_hangup(stop.clone()));
     let state = WebState {
         store: store.clone(),
-        settings: watch::channel(Arc::new(site(&settings, &crawler, is_sample))).1,
+        settings: sites,
         status: watched,
         now: plumbline_web::system_now,
         started_at: plumbline_web::system_now(),
@@ -99,9 +103,10 @@ async fn serve(options: &Options, mut settings: Settings, is_sample: bool) -> Re
     let web = tokio::spawn(served.into_future());
 
     stop.cancelled().await;
-    tracing::info!("stopping: what is in flight may finish for {} s", settings.crawl.drain_s);
-    wind_down(scheduler, tasks, web, Duration::from_secs(settings.crawl.drain_s)).await;
-    store.leave(&crawler.holder).await?;
+    let drain_s = present.borrow().settings.crawl.drain_s;
+    tracing::info!("stopping: what is in flight may finish for {drain_s} s");
+    wind_down(scheduler, tasks, web, Duration::from_secs(drain_s)).await;
+    store.leave(&holder).await?;
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -176,29 +181,41 @@ async fn signal() {
 const ROUND_LASTS: Duration = Duration::from_secs(15 * 60);
 const ROUND_WAITS: Duration = Duration::from_secs(30);
 
-/// A round as long as there is work, up to its time.
-async fn round_of_a_while(crawler: &Arc<Crawler>, stop: &CancellationToken) -> Result<Option<RoundEnd>, CrawlError> {
-    if pass::is_nothing_to_do(crawler).await? {
+/// A round as long as there is work, up to its time, or until the settings change.
+async fn round_of_a_while(present: &Present, stop: &CancellationToken) -> Result<Option<RoundEnd>, CrawlError> {
+    let crawler = present.borrow().crawler.clone();
+    if pass::is_nothing_to_do(&crawler).await? {
         return Ok(None);
     }
     let began = Instant::now();
-    let going = move |idle| match () {
+    let going = |idle| match () {
         () if began.elapsed() > ROUND_LASTS => Going::Closing,
+        () if !Arc::ptr_eq(&present.borrow().crawler, &crawler) => Going::Closing,
         () if idle > ROUND_WAITS => Going::UntilDry,
         () => Going::On,
     };
-    pass::round(crawler, stop, going).await
+    pass::round(&crawler, stop, going).await
 }
 
 /// Plans the passes. A pass that is still at work when its turn comes again is not begun twice.
-async fn schedule(crawler: &Arc<Crawler>, tasks: &TaskTracker, stop: &CancellationToken) -> Result<JobScheduler> {
+async fn schedule(
+    present: &Present,
+    walks: &Walks,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Result<JobScheduler> {
     let scheduler = JobScheduler::new().await?;
-    let round = Turn { crawler: crawler.clone(), tasks: tasks.clone(), stop: stop.clone(), busy: Arc::default() };
+    let turn = Turn {
+        present: present.clone(),
+        tasks: tasks.clone(),
+        stop: stop.clone(),
+        busy: Arc::default(),
+        walks: walks.clone(),
+        pinger: Arc::default(),
+    };
+    let (round, walk) = (turn.clone(), turn);
     scheduler.add(job(ROUND_CRON, move || round.clone().look_around())?).await?;
-    for n in 0..crawler.registries.len() {
-        let walk = Turn { crawler: crawler.clone(), tasks: tasks.clone(), stop: stop.clone(), busy: Arc::default() };
-        scheduler.add(job(REGISTRY_CRON, move || walk.clone().walk(n))?).await?;
-    }
+    scheduler.add(job(REGISTRY_CRON, move || walk.walk_all())?).await?;
     scheduler.start().await?;
     Ok(scheduler)
 }
@@ -210,28 +227,34 @@ fn job(cron: &str, turn: impl Fn() + Send + Sync + Clone + 'static) -> Result<Jo
     })?)
 }
 
-/// One kind of pass, at most once at a time.
+/// The passes: one round at a time, and each registry by itself.
 #[derive(Clone)]
 struct Turn {
-    crawler: Arc<Crawler>,
+    present: Present,
     tasks: TaskTracker,
     stop: CancellationToken,
     busy: Arc<Mutex<()>>,
+    walks: Walks,
+    pinger: Arc<Pinger>,
 }
 
 impl Turn {
     fn look_around(self) {
         let Ok(busy) = self.busy.clone().try_lock_owned() else { return };
-        let Turn { crawler, stop, .. } = self;
-        self.tasks.spawn(async move {
-            match round_of_a_while(&crawler, &stop).await {
-                Ok(Some(end)) => tracing::info!(
-                    "looked at {}: {} findings opened, {} resolved, {} regressed",
-                    end.looked_at,
-                    end.opened,
-                    end.resolved,
-                    end.regressed
-                ),
+        self.tasks.clone().spawn(async move {
+            match round_of_a_while(&self.present, &self.stop).await {
+                Ok(Some(end)) => {
+                    tracing::info!(
+                        "looked at {}: {} findings opened, {} resolved, {} regressed",
+                        end.looked_at,
+                        end.opened,
+                        end.resolved,
+                        end.regressed
+                    );
+                    if end.given_back == 0 && end.faults == 0 {
+                        self.ping().await;
+                    }
+                }
                 Ok(None) => {}
                 Err(error) => tracing::error!("the round failed: {error:#}"),
             }
@@ -239,29 +262,44 @@ impl Turn {
         });
     }
 
-    fn walk(self, n: usize) {
-        let Ok(busy) = self.busy.clone().try_lock_owned() else { return };
-        let Turn { crawler, stop, .. } = self;
-        self.tasks.spawn(async move {
-            let registry = &crawler.registries[n];
-            let is_due = match crawler.store.source(registry.id).await {
-                Ok(source) => {
-                    let usual_s = crawler.settings.registry_interval_s;
-                    let interval_s = registry.settings.interval_s.unwrap_or(usual_s);
-                    schedule::is_due(source.next_pass_s, crawler.now_s(), interval_s)
-                }
-                Err(error) => {
-                    tracing::error!("registry {}: {error}", registry.settings.name);
-                    false
-                }
-            };
-            let is_paused = crawler.is_paused().await.unwrap_or(false);
-            if is_due && !is_paused && !stop.is_cancelled() {
-                let walked = pass::registry(&crawler, registry, Wish::default(), &stop).await;
-                report_walk(&registry.settings.name, walked);
+    /// Walks every registry whose pass is due and that is not being walked.
+    fn walk_all(&self) {
+        for registry in &self.present.borrow().crawler.registries {
+            let Some(walk) = self.walks.begin(registry.id, &self.stop) else { continue };
+            let (turn, source) = (self.clone(), registry.id);
+            self.tasks.spawn(async move { turn.walk(source, &walk.stop).await });
+        }
+    }
+
+    async fn walk(&self, source: SourceId, stop: &CancellationToken) {
+        let crawler = self.present.borrow().crawler.clone();
+        let Some(registry) = crawler.registries.iter().find(|registry| registry.id == source) else { return };
+        let is_due = match crawler.store.source(registry.id).await {
+            Ok(source) => {
+                let usual_s = crawler.settings.registry_interval_s;
+                let interval_s = registry.settings.interval_s.unwrap_or(usual_s);
+                schedule::is_due(source.next_pass_s, crawler.now_s(), interval_s)
             }
-            drop(busy);
-        });
+            Err(error) => {
+                tracing::error!("registry {}: {error}", registry.settings.name);
+                false
+            }
+        };
+        let is_paused = crawler.is_paused().await.unwrap_or(false);
+        if is_due && !is_paused && !stop.is_cancelled() {
+            let walked = pass::registry(&crawler, registry, Wish::default(), stop).await;
+            let is_good = walked.as_ref().is_ok_and(|end| end.problem.is_none());
+            report_walk(&registry.settings.name, walked);
+            if is_good {
+                self.ping().await;
+            }
+        }
+    }
+
+    /// Tells whoever watches us that a pass was good.
+    async fn ping(&self) {
+        let now = self.present.borrow().clone();
+        self.pinger.good_pass(&now.crawler.client, &now.settings.watch.ping_url).await;
     }
 }
 
@@ -308,8 +346,10 @@ const HOLD_EVERY: Duration = Duration::from_secs(5);
 const SET_BACK_S: i64 = 60;
 
 /// Keeps the database for this process, and notices when the clock is set.
-async fn hold(crawler: Arc<Crawler>, spread_s: i64, stop: CancellationToken) {
+async fn hold(present: Present, stop: CancellationToken) {
     while !stop.is_cancelled() {
+        let now = present.borrow().clone();
+        let (crawler, spread_s) = (&now.crawler, wiring::spread_s(&now.settings));
         let now_s = crawler.now_s();
         if let Err(error) = wiring::occupy(&crawler.store, &crawler.holder, now_s).await {
             tracing::error!("the database is not held: {error:#}");
@@ -330,10 +370,11 @@ async fn hold(crawler: Arc<Crawler>, spread_s: i64, stop: CancellationToken) {
 }
 
 /// Keeps what the pages say about the crawler up to date.
-async fn follow(crawler: Arc<Crawler>, status: watch::Sender<CrawlStatus>, stop: CancellationToken) {
-    let mut progress = crawler.reporter.watch();
+async fn follow(present: Present, status: watch::Sender<CrawlStatus>, stop: CancellationToken) {
+    let mut progress = present.borrow().crawler.reporter.watch();
     let mut started_at = None;
     loop {
+        let crawler = present.borrow().crawler.clone();
         let now = progress.borrow_and_update().clone();
         let is_running = now.is_round_running || now.walks.values().any(|walk| !walk.has_ended);
         started_at = is_running.then(|| started_at.unwrap_or_else(|| crawler.now_s()));
@@ -374,7 +415,8 @@ fn status_of(progress: &Progress, started_at: Option<i64>, next_pass_at: Option<
     CrawlStatus { running, next_pass_at, budget_left: None, unreached: unreached.collect() }
 }
 
-fn site(settings: &Settings, crawler: &Crawler, is_sample: bool) -> SiteSettings {
+/// What pages say about this installation.
+pub fn site(settings: &Settings, crawler: &Crawler, is_sample: bool) -> SiteSettings {
     let contact = settings.net.contact.clone();
     SiteSettings {
         instance_name: settings.web.name.clone(),

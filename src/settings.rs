@@ -32,6 +32,8 @@ plumbline_rules::settings! {
         pub crawl: CrawlSettings = CrawlSettings::default(),
         /// How long things are kept.
         pub retention: Retention = Retention::default(),
+        /// Who watches the watcher.
+        pub watch: WatchSettings = WatchSettings::default(),
         /// The wire: who we say we are, which addresses may be reached, limits and pace.
         pub net: NetSettings = NetSettings::default(),
         /// Judging agent cards.
@@ -80,6 +82,14 @@ plumbline_rules::settings! {
         pub name: String = "Plumbline".to_owned(),
         /// The address people reach it at, for links in messages. Empty: made from `listen`.
         pub public_url: String = String::new(),
+    }
+}
+
+plumbline_rules::settings! {
+    /// Who watches the watcher.
+    pub struct WatchSettings {
+        /// An address that is called (GET) after each good pass, at most once a minute. Empty: none.
+        pub ping_url: String = String::new(),
     }
 }
 
@@ -155,6 +165,9 @@ impl Settings {
             if !setting.names_something() {
                 bail!("rules.rule: `{}` is neither a rule nor a family such as openapi/*", setting.rule);
             }
+        }
+        if !self.watch.ping_url.is_empty() {
+            absolute("watch.ping_url", &self.watch.ping_url)?;
         }
         let mut seen = HashSet::new();
         for registry in &self.registries {
@@ -259,6 +272,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("web", WebSettings::FIELDS),
         ("crawl", CrawlSettings::FIELDS),
         ("retention", Retention::FIELDS),
+        ("watch", WatchSettings::FIELDS),
         ("a2a", judge::A2aSettings::FIELDS),
         ("registry", judge::RegistrySettings::FIELDS),
         ("net", NetSettings::FIELDS),

@@ -14,6 +14,7 @@ use plumbline_crawler::witness::Witness;
 use plumbline_crawler::{Budget, Clock, Crawler, opt_out};
 use plumbline_rules::judge::Given;
 use plumbline_rules::rule_settings::RuleSetting;
+use plumbline_store::steering::OptOuts;
 use plumbline_store::words::SourceKind;
 use plumbline_store::{RulesetId, Store};
 use tracing_subscriber::EnvFilter;
@@ -85,43 +86,99 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
     if interrupted > 0 {
         tracing::info!("{interrupted} crawls were cut short by the end of their process; they go on where they stood");
     }
-    let rules = plumbline_crawler::rule_settings::facts(&settings.judging(), &Given::default());
-    let ruleset = store.ensure_ruleset(env!("CARGO_PKG_VERSION"), &rules, now_s).await?;
-    let again = judge_again(&store, settings, ruleset, now_s).await?;
-    if again > 0 {
-        tracing::info!("the rules have changed: {again} surfaces are judged again");
-    }
+    let prepared = prepare(settings, None)?;
+    let (reporter, witness) = (Reporter::default(), Arc::default());
+    let budget = Budget::new(settings.crawl.looks_per_hour);
+    assemble(prepared, store, Lasting { reporter, holder, witness, clock, budget }).await
+}
+
+/// What the settings ask for: read, and found to be of use, before anything is changed.
+pub struct Prepared {
+    settings: Settings,
+    registries: Vec<(Registry, Option<http::HeaderValue>)>,
+    named: Named,
+    opt_outs: OptOuts,
+    client: Client,
+}
+
+/// What a crawler has that outlives a change of settings.
+struct Lasting {
+    reporter: Reporter,
+    holder: String,
+    witness: Arc<Witness>,
+    clock: Clock,
+    budget: Budget,
+}
+
+/// Reads what the settings point at. The client goes on, with its manners, unless its own settings have changed.
+pub fn prepare(settings: &Settings, before: Option<(&Settings, &Crawler)>) -> Result<Prepared> {
     let watched = settings.targets();
     let opt_outs = opt_out::read(&settings.crawl)?;
     let mut named = targets::named(&watched, &|name| std::env::var(name).ok())?;
     named.leave_alone(&opt_outs);
+    let keyed = watched.registries.into_iter().map(|registry| Ok((registry.clone(), key_of(&registry)?)));
+    let registries = keyed.collect::<Result<Vec<_>>>()?;
+    let client = match before {
+        Some((before, crawler)) if before.net == settings.net => crawler.client.clone(),
+        _ => Client::new(settings.net.clone())?,
+    };
+    Ok(Prepared { settings: settings.clone(), registries, named, opt_outs, client })
+}
+
+/// A crawler under changed settings that goes on where the one before stands.
+pub async fn again(prepared: Prepared, before: &Crawler) -> Result<Arc<Crawler>> {
+    let lasting = Lasting {
+        reporter: before.reporter.clone(),
+        holder: before.holder.clone(),
+        witness: before.witness.clone(),
+        clock: before.clock.clone(),
+        budget: before.budget.resized(prepared.settings.crawl.looks_per_hour),
+    };
+    assemble(prepared, before.store.clone(), lasting).await
+}
+
+/// The rules as the settings grade them, in the database; what was judged by others is judged again.
+async fn use_rules(store: &Store, settings: &Settings, now_s: i64) -> Result<RulesetId> {
+    let rules = plumbline_crawler::rule_settings::facts(&settings.judging(), &Given::default());
+    let ruleset = store.ensure_ruleset(env!("CARGO_PKG_VERSION"), &rules, now_s).await?;
+    let again = judge_again(store, settings, ruleset, now_s).await?;
+    if again > 0 {
+        tracing::info!("the rules have changed: {again} surfaces are judged again");
+    }
+    Ok(ruleset)
+}
+
+/// Brings rules and what is watched to the settings and puts the crawler together.
+async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<Arc<Crawler>> {
+    let Prepared { settings, registries, named, opt_outs, client } = prepared;
+    let now_s = lasting.clock.now_s();
     for problem in &named.problems {
         tracing::warn!("{problem}");
     }
+    let ruleset = use_rules(&store, &settings, now_s).await?;
     set_sources(&store, &named, now_s).await?;
-    let registries = set_registries(&store, &watched.registries, now_s).await?;
+    let registries = set_registries(&store, registries, now_s).await?;
     retire_others(&store, &named, &registries, now_s).await?;
     let left_alone = store.honour(&opt_outs, now_s).await?;
     if left_alone > 0 {
         tracing::info!("{left_alone} targets asked to be left alone and are no longer watched");
     }
-    let client = Client::new(settings.net.clone())?;
     client.set_opt_outs(opt_outs.clone());
     Ok(Arc::new(Crawler {
         client,
         store,
-        settings: settings.crawl.clone(),
         judging: settings.judging(),
+        settings: settings.crawl,
         ruleset,
         variants: Default::default(),
         registries,
         headers: named.headers,
-        reporter: Reporter::default(),
-        holder,
-        witness: Witness::default(),
+        reporter: lasting.reporter,
+        holder: lasting.holder,
+        witness: lasting.witness,
         opt_outs,
-        clock,
-        budget: Budget::new(settings.crawl.looks_per_hour),
+        clock: lasting.clock,
+        budget: lasting.budget,
     }))
 }
 
@@ -168,11 +225,15 @@ async fn set_sources(store: &Store, named: &Named, now_s: i64) -> Result<()> {
     Ok(())
 }
 
-async fn set_registries(store: &Store, registries: &[Registry], now_s: i64) -> Result<Vec<RegistrySource>> {
+async fn set_registries(
+    store: &Store,
+    registries: Vec<(Registry, Option<http::HeaderValue>)>,
+    now_s: i64,
+) -> Result<Vec<RegistrySource>> {
     let mut sources = Vec::with_capacity(registries.len());
-    for registry in registries {
-        let id = store.ensure_source(SourceKind::McpRegistry, &registry.name, Some(&registry.base), now_s).await?;
-        sources.push(RegistrySource { id, settings: registry.clone(), key: key_of(registry)? });
+    for (settings, key) in registries {
+        let id = store.ensure_source(SourceKind::McpRegistry, &settings.name, Some(&settings.base), now_s).await?;
+        sources.push(RegistrySource { id, settings, key });
     }
     Ok(sources)
 }

@@ -66,7 +66,7 @@ pub struct Crawler {
     /// The name of this process on leases and crawls.
     pub holder: String,
     /// Whether a silence is theirs.
-    pub witness: Witness,
+    pub witness: Arc<Witness>,
     /// Whom to leave alone.
     pub opt_outs: OptOuts,
     /// The clock.
@@ -88,6 +88,13 @@ impl Budget {
     #[must_use]
     pub fn new(per_hour: u64) -> Self {
         Budget { per_hour, spent: Mutex::default() }
+    }
+
+    /// A budget of another size, of which as much is spent.
+    #[must_use]
+    pub fn resized(&self, per_hour: u64) -> Self {
+        let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        Budget { per_hour, spent: Mutex::new(spent) }
     }
 
     /// Looks that are left in the hour of `now_s`.

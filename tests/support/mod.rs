@@ -67,6 +67,8 @@ impl Drop for Running {
 pub struct Serving {
     pub process: Running,
     pub address: String,
+    /// What it has logged so far, a line each.
+    pub log: Arc<Mutex<Vec<String>>>,
 }
 
 /// Starts `serve` on a free port and waits until the dashboard answers.
@@ -89,8 +91,14 @@ pub fn serve(folder: &Path, more: &[&str]) -> Serving {
         })
         .expect("it says where the dashboard is");
     // The pipe is read to its end, or the process would wait for somebody to read its log.
-    std::thread::spawn(move || lines.for_each(drop));
-    Serving { process, address }
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let told = log.clone();
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            told.lock().expect("nobody panicked").push(line);
+        }
+    });
+    Serving { process, address, log }
 }
 
 /// An HTTP answer, head and body.
