@@ -5,6 +5,7 @@ mod live;
 mod text;
 
 use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,9 @@ use plumbline_rules::kind::Kind;
 use plumbline_rules::line::ReportJson;
 use plumbline_rules::report::{Headline, Report};
 use plumbline_rules::rule::Severity;
+use plumbline_rules::session::{Session, Surface};
+use plumbline_rules::session_judge::judge_session;
+use plumbline_rules::standing::Standing;
 use plumbline_rules::text::is_public_host;
 
 use crate::settings::{Options, Settings};
@@ -26,6 +30,8 @@ const MAX_BYTES: u64 = 64 << 20;
   plumbline check agent-card.json                          the kind is found out
   plumbline check server.json --kind server-json           the kind is stated
   plumbline check https://agent.example                    an agent's card, asked for as the crawler asks
+  plumbline check https://tools.example/mcp --record s.json  an MCP endpoint, probed in every era
+  plumbline check s.json                                   the same conversation, judged again offline
   curl -s https://agent.example/card | plumbline check - --kind a2a-card --from https://agent.example/card
   plumbline check agent-card.json --jwks keys.json         signatures are checked with these keys
   plumbline check card.json --format json | jq .headline   for programs
@@ -48,6 +54,15 @@ pub struct Arguments {
     /// Public keys (a JWK Set) to check the signatures of agent cards with; nothing is fetched.
     #[arg(long, value_name = "FILE|-")]
     jwks: Option<String>,
+    /// Ask an endpoint only what every client asks; without it odd but harmless requests are made too.
+    #[arg(long)]
+    plain: bool,
+    /// A header to send to an MCP endpoint, and the environment variable that holds its value: `authorization=MY_TOKEN`.
+    #[arg(long, value_name = "NAME=VARIABLE")]
+    header_env: Vec<String>,
+    /// Keep what was said with an address in this file; `check` judges it again without the network.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// How to print.
     #[arg(long, default_value = "text")]
     format: Format,
@@ -103,15 +118,15 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
     let mut failed = false;
     let mut reports = Vec::new();
     for path in &arguments.files {
-        let (document, report) = if is_address(path) {
-            live::judge_url(path, arguments.kind, arguments.spec_version.as_deref(), &settings)?
+        let checked = if is_address(path) {
+            live::judge_url(path, arguments, &settings)?
         } else {
             judge_file(path, arguments, origin, &given, &judging)?
         };
-        failed |= arguments.fail_on.holds(&report);
+        failed |= arguments.fail_on.holds(&checked.report);
         match arguments.format {
-            Format::Text => text::write(&mut out, path, &document, &report, std::io::stdout().is_terminal())?,
-            Format::Json => reports.push((path, report)),
+            Format::Text => text::write(&mut out, path, &checked, std::io::stdout().is_terminal())?,
+            Format::Json => reports.push((path, checked)),
         }
     }
     if let Format::Json = arguments.format {
@@ -124,18 +139,34 @@ fn is_address(path: &str) -> bool {
     path.starts_with("http://") || path.starts_with("https://")
 }
 
-fn judge_file(
-    path: &str,
-    arguments: &Arguments,
-    origin: Origin,
-    given: &Given,
-    judging: &Judging,
-) -> Result<(Document, Report)> {
-    let document = Document::read(&read(path)?);
+fn judge_file(path: &str, arguments: &Arguments, origin: Origin, given: &Given, judging: &Judging) -> Result<Checked> {
+    let bytes = read(path)?;
     let version = arguments.spec_version.as_deref();
+    if let Some(session) = arguments.kind.is_none().then(|| session_in(&bytes)).flatten() {
+        let report = judge_session(&session, session.surface(), version, given, judging);
+        let standing = (session.surface() == Surface::Mcp).then(|| Standing::of(&session));
+        return Ok(Checked { document: Document::read(&bytes), report, standing });
+    }
+    let document = Document::read(&bytes);
     let subject = Subject { kind: arguments.kind, version, origin, given, session: None, answer: None };
     let report = judge(&document, &subject, judging);
-    Ok((document, report))
+    Ok(Checked { document, report, standing: None })
+}
+
+/// A recorded session, when that is what the file holds.
+fn session_in(bytes: &[u8]) -> Option<Session> {
+    let session: Session = serde_json::from_slice(bytes).ok()?;
+    (!session.exchanges.is_empty()).then_some(session)
+}
+
+/// What came of checking one thing.
+pub struct Checked {
+    /// The document that was judged; of a conversation the recording.
+    pub document: Document,
+    /// What the rules say.
+    pub report: Report,
+    /// What a conversation shows about the endpoint as a whole.
+    pub standing: Option<Standing>,
 }
 
 /// A key set has to be JSON; whether it is a key set is for the rules to say.
@@ -168,15 +199,23 @@ fn read(path: &str) -> Result<Vec<u8>> {
 }
 
 /// One report is printed as an object, several as an array; each names its file.
-fn write_json(out: &mut impl Write, reports: &[(&String, Report)]) -> Result<()> {
+fn write_json(out: &mut impl Write, reports: &[(&String, Checked)]) -> Result<()> {
     #[derive(serde::Serialize)]
     struct Named<'r> {
         file: &'r str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        endpoint: Option<&'r Standing>,
         #[serde(flatten)]
         report: ReportJson<'r>,
     }
-    let named: Vec<_> =
-        reports.iter().map(|(file, report)| Named { file: file.as_str(), report: ReportJson::from(report) }).collect();
+    let named: Vec<_> = reports
+        .iter()
+        .map(|(file, checked)| Named {
+            file: file.as_str(),
+            endpoint: checked.standing.as_ref(),
+            report: ReportJson::from(&checked.report),
+        })
+        .collect();
     match named.as_slice() {
         [one] => serde_json::to_writer_pretty(&mut *out, one)?,
         all => serde_json::to_writer_pretty(&mut *out, all)?,

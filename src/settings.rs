@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
+use plumbline_crawler::probe::mcp::ProbeSettings;
 use plumbline_crawler::settings::{CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
 use plumbline_rules::judge;
 use plumbline_rules::rule_settings::RuleSetting;
@@ -30,6 +31,8 @@ plumbline_rules::settings! {
         pub web: WebSettings = WebSettings::default(),
         /// Rounds, intervals and leases.
         pub crawl: CrawlSettings = CrawlSettings::default(),
+        /// MCP endpoints: what they are asked, and how long is waited.
+        pub probe: ProbeSettings = ProbeSettings::default(),
         /// How long things are kept.
         pub retention: Retention = Retention::default(),
         /// Who watches the watcher.
@@ -271,6 +274,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("log", LogSettings::FIELDS),
         ("web", WebSettings::FIELDS),
         ("crawl", CrawlSettings::FIELDS),
+        ("probe", ProbeSettings::FIELDS),
         ("retention", Retention::FIELDS),
         ("watch", WatchSettings::FIELDS),
         ("a2a", judge::A2aSettings::FIELDS),

@@ -14,6 +14,8 @@ settings! {
     pub struct CrawlSettings {
         /// Seconds between two looks at one agent card.
         pub card_interval_s: u64 = 3600,
+        /// Seconds between two looks at one MCP endpoint.
+        pub endpoint_interval_s: u64 = 21_600,
         /// Seconds between two looks at any other single address.
         pub url_interval_s: u64 = 3600,
         /// Seconds between two incremental passes over a registry.

@@ -462,6 +462,12 @@ impl Turn<'_> {
         self.answer.messages.iter().any(Message::is_json_rpc)
     }
 
+    /// The address that the stream of the transport before 2025-03-26 names first.
+    pub fn announced(&self) -> Option<&str> {
+        let first = self.answer.stream.as_ref()?.events.first()?;
+        (first.name.as_deref() == Some("endpoint")).then_some(first.data.as_str())
+    }
+
     /// The challenges of the answer as they were sent.
     pub fn challenge(&self) -> Option<&str> {
         self.response()?.header("www-authenticate")

@@ -97,7 +97,8 @@ impl Judging<'_> {
         let version = self.version.or(Some(turn.revision));
         for message in &turn.answer.messages {
             if message.event.is_none() && message.number == turn.number {
-                if turn.exchange.request.method != "POST" || !turn.answer.is_json || self.is_other_json(turn, message) {
+                let is_judged = turn.exchange.request.method == "POST" && turn.answer.is_json;
+                if !is_judged || self.is_other_json(turn, message) || is_unlabelled(turn, message) {
                     continue;
                 }
                 let subject = self.subject(Some(Kind::JsonrpcResponse), Some(turn.number), version, &given);
@@ -143,8 +144,10 @@ impl Judging<'_> {
             version.as_str().map(str::to_owned)
         };
         let of_transport = turn.step.is_some_and(|step| OF_TRANSPORT.contains(&step)) && turn.error().is_some();
+        // What is no request has no id that an answer could carry (JSON-RPC 2.0 §5).
+        let of_nothing = turn.step == Some(Step::InvalidRequest) && has_null_id(turn);
         Given {
-            request: turn.asked.clone().or_else(raw).filter(|_| !of_transport),
+            request: turn.asked.clone().or_else(raw).filter(|_| !of_transport && !of_nothing),
             http_status: turn.status(),
             capabilities: self.conversation.capabilities(turn).map(Node::to_value),
             client_capabilities: Some(json!({})),
@@ -321,6 +324,12 @@ impl Judging<'_> {
     }
 }
 
+/// Words without a label: they claim to be nothing.
+fn is_unlabelled(turn: &Turn<'_>, message: &Message) -> bool {
+    let is_labelled = turn.response().is_some_and(|response| response.header("content-type").is_some());
+    !is_labelled && message.document.trouble().is_some()
+}
+
 /// Whether a message is one that the server sent on its own.
 fn is_own(turn: &Turn<'_>, message: &Message) -> bool {
     let named = message.event.and_then(|n| turn.answer.stream.as_ref()?.events.get(n)?.name.as_deref());
@@ -339,6 +348,10 @@ fn with_token(turn: &Turn<'_>) -> Option<Value> {
     Some(asked)
 }
 
+fn has_null_id(turn: &Turn<'_>) -> bool {
+    turn.reply().and_then(Message::object).is_some_and(|object| object.given("id").is_none())
+}
+
 /// Steps whose answers come from the transport, before anybody has read the message: their errors may lack its id.
 const OF_TRANSPORT: &[Step] = &[
     Step::SessionMissing,
@@ -350,6 +363,10 @@ const OF_TRANSPORT: &[Step] = &[
     Step::AcceptAny,
     Step::TextPlain,
     Step::NoHandshake,
+    Step::HeaderVersionMismatch,
+    Step::HeaderVersionMissing,
+    Step::HeaderMethodMissing,
+    Step::HeaderMethodMismatch,
 ];
 
 /// Whether an answer has content that may be judged: redirects, refusals for want of credentials, throttling and failures

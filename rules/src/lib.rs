@@ -8,7 +8,7 @@
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`listing`] judges the lists of registries while they are walked;
 //! - [`session`] is what was said on the wire ([`sse`] reads its event streams, [`conversation`] what was said with an
-//!   MCP endpoint, [`authorization`] what that led to), [`session_judge`] judges it, [`reach`] says how far an observation came;
+//!   MCP endpoint, [`authorization`] what that led to, [`standing`] what it shows as a whole), [`session_judge`] judges it, [`reach`] says how far an observation came;
 //! - [`canonical`] is the canonical form that hashes and signatures use, [`jose`] checks signatures with keys handed in.
 
 mod a2a;
@@ -40,5 +40,6 @@ pub mod session_judge;
 pub mod settings;
 pub mod shape;
 pub mod sse;
+pub mod standing;
 pub mod text;
 mod yaml;

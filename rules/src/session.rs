@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::text::MediaType;
@@ -31,6 +32,45 @@ crate::words! {
         /// A document whose kind is to be found out.
         Any = "any",
     }
+}
+
+/// Headers that are secrets between the two of them.
+const SECRETS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "mcp-session-id"];
+
+impl Session {
+    /// The same with credentials and session ids as their length and SHA-256: what is kept and shown.
+    #[must_use]
+    pub fn masked(mut self) -> Session {
+        for exchange in &mut self.exchanges {
+            let answer = exchange.response.as_mut().map(|response| &mut response.headers);
+            for headers in [Some(&mut exchange.request.headers), answer].into_iter().flatten() {
+                for name in SECRETS {
+                    if let Some(value) = headers.get_mut(name).filter(|value| !value.starts_with("***")) {
+                        *value = masked(value);
+                    }
+                }
+            }
+        }
+        self
+    }
+
+    /// What the conversation was about, by what was asked first.
+    #[must_use]
+    pub fn surface(&self) -> Surface {
+        let first = self.exchanges.iter().find(|exchange| exchange.step != Some(Step::Robots));
+        match first.map(|exchange| (exchange.step, exchange.request.method.as_str())) {
+            Some((Some(Step::Card | Step::CardPlain | Step::CardLegacy), _)) => Surface::AgentCard,
+            Some((Some(Step::RegistryPage), _)) => Surface::Registry,
+            Some((Some(Step::Discover | Step::Initialize | Step::HttpSse), _) | (None, "POST")) => Surface::Mcp,
+            _ => Surface::Any,
+        }
+    }
+}
+
+fn masked(value: &str) -> String {
+    let hash = Sha256::digest(value.as_bytes());
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("***({} sha256:{hex})", value.len())
 }
 
 /// Everything said to observe one surface once, redirects and second tries included.
@@ -87,6 +127,8 @@ crate::words! {
         SubscriptionsListen = "subscriptions/listen",
         /// MCP probe: `initialize` again for exactly the revision that was answered.
         NegotiateSame = "negotiate-same",
+        /// MCP probe: `initialize` once more over the older transport, for the newest revision with a handshake.
+        NegotiateNewest = "negotiate-newest",
         /// MCP probe: `initialize` for a revision that never was.
         NegotiateUnknown = "negotiate-unknown",
         /// MCP probe: `server/discover` for a revision that never was.
@@ -416,6 +458,21 @@ mod tests {
         assert_eq!(body(r#"{"status": 200, "raw": "<p>"}"#), b"<p>");
         assert_eq!(body(r#"{"status": 200, "raw_base64": "//4="}"#), b"\xff\xfe");
         assert_eq!(body(r#"{"status": 204}"#), b"");
+    }
+
+    #[test]
+    fn secrets_are_kept_as_their_length_and_hash() {
+        let text = r#"{"request": {"method": "POST", "url": "u", "headers": {"mcp-session-id": "abc", "authorization": "***"}}, "response": {"status": 200, "headers": {"mcp-session-id": "abc", "etag": "1"}}}"#;
+        let masked = Session { exchanges: vec![exchange(text)] }.masked();
+        let (request, response) =
+            (&masked.exchanges[0].request, masked.exchanges[0].response.as_ref().expect("answered"));
+        let id = "***(3 sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad)";
+        assert_eq!(
+            (request.headers["mcp-session-id"].as_str(), request.headers["authorization"].as_str()),
+            (id, "***")
+        );
+        assert_eq!((response.headers["mcp-session-id"].as_str(), response.headers["etag"].as_str()), (id, "1"));
+        assert_eq!(masked.clone().masked(), masked);
     }
 
     #[test]

@@ -6,6 +6,9 @@ use plumbline_rules::document::Document;
 use plumbline_rules::kind::Known;
 use plumbline_rules::report::{CheckedSignature, Headline, NotEvaluated, Occurrence, Report};
 use plumbline_rules::rule::{Impact, Rule, Severity};
+use plumbline_rules::standing::{Detection, Standing};
+
+use super::Checked;
 
 /// Columns of an excerpt, so that a card written in one line stays readable.
 const EXCERPT: usize = 100;
@@ -42,10 +45,14 @@ impl Ink {
     }
 }
 
-pub fn write(out: &mut impl Write, name: &str, document: &Document, report: &Report, terminal: bool) -> Result<()> {
+pub fn write(out: &mut impl Write, name: &str, checked: &Checked, terminal: bool) -> Result<()> {
+    let Checked { document, report, standing } = checked;
     let ink = Ink(terminal && std::env::var_os("NO_COLOR").is_none());
     writeln!(out, "{}: {}", shown(name), judged_as(report))?;
     writeln!(out, "{}", summary(report, &ink))?;
+    if let Some(standing) = standing {
+        write_standing(out, standing)?;
+    }
     for (rule, found) in report.states() {
         writeln!(out, "\n{}  {}", rule.id, found.first().map_or("", |o| o.message.as_str()))?;
     }
@@ -65,6 +72,26 @@ pub fn write(out: &mut impl Write, name: &str, document: &Document, report: &Rep
         writeln!(out, "{}", ink.paint("2", &line))?;
     }
     writeln!(out)
+}
+
+fn write_standing(out: &mut impl Write, standing: &Standing) -> Result<()> {
+    let revisions: Vec<_> = standing.revisions.iter().map(|revision| shown(revision)).collect();
+    let revisions = if revisions.is_empty() { "none shown".to_owned() } else { revisions.join(", ") };
+    writeln!(out, "Era: {}; revisions: {revisions}; access: {}", standing.era, standing.access)?;
+    for state in [Detection::Confirmed, Detection::Indicated, Detection::NotDetected] {
+        let named = standing.detected.iter().filter(|detected| detected.state == state);
+        let named: Vec<_> = named.map(|detected| detected.protocol.as_str()).collect();
+        if !named.is_empty() {
+            writeln!(out, "{}: {}", state.as_str().replace('_', " "), named.join(", "))?;
+        }
+    }
+    if let Some(registration) = standing.registration {
+        writeln!(out, "client registration: {registration}")?;
+    }
+    if standing.is_incomplete {
+        writeln!(out, "incomplete: the server asked to come back later")?;
+    }
+    Ok(())
 }
 
 fn signed(signature: &CheckedSignature) -> String {

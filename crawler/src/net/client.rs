@@ -357,7 +357,7 @@ impl Client {
             return None;
         }
         events.listen(listen).await;
-        Some(events.finish(response))
+        Some(events.so_far(response))
     }
 }
 
@@ -389,18 +389,25 @@ impl Opened {
         self.events.as_mut()
     }
 
-    /// Hangs up, and gives the exchanges with all that the stream said.
+    /// The exchanges with what the stream has said so far.
     #[must_use]
-    pub fn close(mut self) -> Vec<Exchange> {
-        let last = self.exchanges.last_mut();
-        if let (Some(events), Some(last)) = (self.events, last)
+    pub fn so_far(&self) -> Vec<Exchange> {
+        let mut exchanges = self.exchanges.clone();
+        let last = exchanges.last_mut();
+        if let (Some(events), Some(last)) = (&self.events, last)
             && let Some(response) = &mut last.response
         {
             last.took_ms = events.open_ms();
-            let body = events.finish(response);
+            let body = events.so_far(response);
             record::body(response, body);
         }
-        self.exchanges
+        exchanges
+    }
+
+    /// Hangs up, and gives the exchanges with all that the stream said.
+    #[must_use]
+    pub fn close(self) -> Vec<Exchange> {
+        self.so_far()
     }
 }
 

@@ -149,12 +149,12 @@ impl Events {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Hangs up, and gives what was read and how it ended.
-    pub(super) fn finish(self, response: &mut Response) -> Body {
+    /// What was read so far, as if we hung up now.
+    pub(super) fn so_far(&self, response: &mut Response) -> Body {
         let end = self.ended.unwrap_or(StreamEnd::Left);
-        response.stream = Some(Stream { events_ms: self.events_ms, end });
+        response.stream = Some(Stream { events_ms: self.events_ms.clone(), end });
         let wire_bytes = self.bytes.len() as u64;
-        Body { bytes: self.bytes, wire_bytes, cut: self.cut }
+        Body { bytes: self.bytes.clone(), wire_bytes, cut: self.cut }
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
         events.listen(&listen).await;
         let told = events.told().len();
         let mut response = Response::default();
-        let body = events.finish(&mut response);
+        let body = events.so_far(&mut response);
         (response.stream.expect("it is noted").end, told, body.cut)
     }
 

@@ -2,6 +2,7 @@
 
 pub mod a2a;
 pub mod document;
+pub mod mcp;
 
 use bytes::Bytes;
 use plumbline_rules::reach::Outcome;

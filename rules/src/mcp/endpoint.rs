@@ -221,7 +221,7 @@ crate::rule! {
 }
 
 fn endpoint_server_error(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    if conversation.of(Step::HttpSse).any(|turn| super::eras::announced(turn).is_some()) {
+    if conversation.of(Step::HttpSse).any(|turn| turn.announced().is_some()) {
         return;
     }
     let posts: Vec<_> =

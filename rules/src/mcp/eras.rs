@@ -153,19 +153,16 @@ crate::rule! {
 }
 
 fn deprecated_http_sse(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    let by_post = |turn: &&Turn<'_>| turn.is_served() && turn.answer.messages.iter().any(|m| m.number == turn.number);
-    if conversation.handshakes().any(|turn| by_post(&turn)) {
+    let by_post = |turn: &Turn<'_>| {
+        let is_here = turn.answer.messages.iter().any(|message| message.number == turn.number);
+        turn.exchange.request.method == "POST" && turn.is_served() && is_here
+    };
+    if conversation.handshakes().any(by_post) {
         return;
     }
-    if let Some(turn) = conversation.of(Step::HttpSse).find(|turn| announced(turn).is_some()) {
+    if let Some(turn) = conversation.of(Step::HttpSse).find(|turn| turn.announced().is_some()) {
         out.add_in(turn.revision, turn.place(), "speaks by HTTP and a separate event stream only");
     }
-}
-
-/// The address that the stream of the older transport names first.
-pub(crate) fn announced<'t>(turn: &'t Turn<'_>) -> Option<&'t str> {
-    let first = turn.answer.stream.as_ref()?.events.first()?;
-    (first.name.as_deref() == Some("endpoint")).then_some(first.data.as_str())
 }
 
 crate::rule! {
@@ -774,7 +771,7 @@ crate::rule! {
 
 fn http_sse_endpoint_origin(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     for turn in heard(conversation, &[Step::HttpSse], out) {
-        let (Some(named), Ok(stream)) = (announced(turn), Url::parse(&turn.exchange.request.url)) else { continue };
+        let (Some(named), Ok(stream)) = (turn.announced(), Url::parse(&turn.exchange.request.url)) else { continue };
         if let Some(leads_to) = stream.join(named).ok().filter(|url| url.origin() != stream.origin()) {
             let place = format!("{}/events/0/data", turn.place());
             out.add_in(turn.revision, place, format!("leads to {}", quote(leads_to.as_str())));
@@ -813,7 +810,7 @@ crate::rule! {
 }
 
 fn http_sse_post_status(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    let Some(stream) = conversation.of(Step::HttpSse).find(|turn| announced(turn).is_some()) else {
+    let Some(stream) = conversation.of(Step::HttpSse).find(|turn| turn.announced().is_some()) else {
         return out.not_evaluated(NotEvaluated::NotAsked);
     };
     let posted = |turn: &&Turn<'_>| {

@@ -11,7 +11,7 @@ mod card_sep_1649;
 mod card_service;
 pub(crate) mod endpoint;
 mod envelope;
-pub(crate) mod eras;
+mod eras;
 mod fields;
 mod handshake;
 mod headers;

@@ -130,7 +130,9 @@ crate::rule! {
 }
 
 fn origin_refusal_status(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    for turn in answered(conversation, &[Step::Origin], out) {
+    // A foreign Host beside the Origin may be refused as such, with a status of its own.
+    let by_origin = |turn: &&Turn<'_>| !turn.exchange.request.headers.contains_key("host");
+    for turn in answered(conversation, &[Step::Origin], out).into_iter().filter(by_origin) {
         if let Some(status @ 400..=499) = turn.status().filter(|status| !matches!(status, 401..=403 | 407)) {
             out.add_in(
                 turn.revision,

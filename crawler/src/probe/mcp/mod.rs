@@ -1,0 +1,264 @@
+//! An MCP endpoint: asked in each era it may speak, its lists read to their end, its sessions closed behind us.
+//!
+//! - [`plan`] decides what is asked next, by what was answered;
+//! - [`message`] is what is said;
+//! - here it is sent, listened to and recorded.
+//!
+//! No tool is ever called. What the server says is data; `Err` means that we failed.
+
+pub mod message;
+pub mod plan;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use plumbline_rules::reach::Outcome;
+use plumbline_rules::session::{Exchange, Session, Step, WireError};
+use plumbline_rules::{settings, text};
+use tokio::time::Instant;
+use url::Url;
+
+use self::message::{Message, Verb};
+use self::plan::{Next, Plan, Wish};
+use super::{Body, Observed, apart};
+use crate::net::{Ask, Asked, BodyKind, Client, Header, Listen, NetError, Opened, Patience, Until, Way, Wire, outcome};
+
+settings! {
+    /// How MCP endpoints are probed.
+    pub struct ProbeSettings {
+        /// Whether odd but harmless requests are made too, at most once a day to each endpoint.
+        pub odd_requests: bool = true,
+        /// For the head of an answer, milliseconds.
+        pub head_ms: u64 = 10_000,
+        /// For one answer as a whole, milliseconds.
+        pub step_ms: u64 = 20_000,
+        /// How long after its answer an event stream is watched for its end, milliseconds. Below 5000 nothing is said
+        /// about streams that stay open.
+        pub stream_close_ms: u64 = 5_000,
+        /// How long the stream of a GET is read, milliseconds.
+        pub stream_get_ms: u64 = 3_000,
+        /// How long a subscription is read, milliseconds.
+        pub listen_ms: u64 = 5_000,
+        /// How long is waited for the first event of the transport before 2025-03-26, milliseconds.
+        pub endpoint_event_ms: u64 = 10_000,
+        /// How long before tools are listed a third time when two lists differ, milliseconds.
+        pub third_list_ms: u64 = 5_000,
+        /// How long before a connection that failed is tried again, milliseconds. 0: it is not.
+        pub again_ms: u64 = 30_000,
+    }
+}
+
+/// Which endpoint to ask, and how.
+#[derive(Debug, Clone)]
+pub struct EndpointAsk {
+    /// Its address.
+    pub url: String,
+    /// The operator's headers for it.
+    pub headers: Vec<Header>,
+    /// The odd requests too.
+    pub odd: bool,
+}
+
+/// Asks an endpoint all there is to ask.
+///
+/// # Errors
+/// Only when we failed.
+pub async fn observe(client: &Client, ask: &EndpointAsk, settings: &ProbeSettings) -> Result<Observed, NetError> {
+    let mut run = Run { client, ask, settings, session: Session::default(), robots: Vec::new(), opened: None };
+    let mut plan = Plan::new(
+        &ask.url,
+        Wish { odd: ask.odd, third_after: Duration::from_millis(settings.third_list_ms), is_local: is_local(&ask.url) },
+    );
+    while let Some(next) = plan.next(&run.session) {
+        let heard = run.act(next, plan.endpoint()).await?;
+        plan.heard(&heard);
+    }
+    run.hang_up();
+    let outcome = reached(&run.session);
+    Ok(Observed { session: run.session, robots: run.robots, outcome, body: Body::None })
+}
+
+/// How far we came: by the handshakes alone, unless somebody asked to come back later.
+#[must_use]
+pub fn reached(session: &Session) -> Outcome {
+    let is_handshake = |exchange: &&Exchange| {
+        matches!(exchange.step, Some(Step::Discover | Step::Initialize | Step::HttpSse | Step::Robots))
+    };
+    let handshakes: Vec<Exchange> = session.exchanges.iter().filter(is_handshake).cloned().collect();
+    let conversation = plumbline_rules::conversation::Conversation::read(session, None, None, None);
+    if conversation.is_throttled() {
+        return Outcome::Throttled;
+    }
+    outcome(&handshakes, Asked::Endpoint)
+}
+
+fn is_local(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(|host| !text::is_public_host(host)))
+}
+
+/// A run at work.
+struct Run<'r> {
+    client: &'r Client,
+    ask: &'r EndpointAsk,
+    settings: &'r ProbeSettings,
+    session: Session,
+    robots: Vec<Exchange>,
+    /// The open stream of the older transport, with the place of its exchange in the session.
+    opened: Option<(usize, Opened)>,
+}
+
+impl Run<'_> {
+    /// Does the next thing, records it, and gives what the plan is to hear of it.
+    async fn act(&mut self, next: Next, endpoint: &str) -> Result<Vec<Exchange>, NetError> {
+        match next {
+            Next::Say(message) => {
+                let ask = self.endpoint_ask(&message, endpoint);
+                tokio::time::sleep(message.pause).await;
+                self.say(ask).await
+            }
+            Next::Fetch(step, url) => {
+                let fetched = self.client.fetch(self.document_ask(step, url)).await?;
+                Ok(self.keep(fetched.exchanges))
+            }
+            Next::OpenStream => self.open_stream(endpoint).await,
+            Next::Post(url, message) => self.post(&url, &message).await,
+            Next::CloseStream => {
+                self.hang_up();
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Sends; a first connection that fails is tried once more.
+    async fn say(&mut self, ask: Ask) -> Result<Vec<Exchange>, NetError> {
+        let is_first = self.session.exchanges.is_empty();
+        let fetched = self.client.fetch(ask.clone()).await?;
+        let failed = fetched.last().error.is_some_and(may_pass);
+        if is_first && failed && self.settings.again_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(self.settings.again_ms)).await;
+            let again = self.client.fetch(ask).await?;
+            return Ok(self.keep(again.exchanges));
+        }
+        Ok(self.keep(fetched.exchanges))
+    }
+
+    /// Keeps exchanges in the session, robots.txt apart.
+    fn keep(&mut self, exchanges: Vec<Exchange>) -> Vec<Exchange> {
+        let (session, robots) = apart(exchanges);
+        self.robots.extend(robots);
+        self.session.exchanges.extend(session.exchanges.iter().cloned());
+        session.exchanges
+    }
+
+    fn endpoint_ask(&self, message: &Message, url: &str) -> Ask {
+        let settings = self.settings;
+        let wait = match message.step {
+            Step::Get => settings.stream_get_ms,
+            Step::SubscriptionsListen => settings.listen_ms,
+            _ => settings.step_ms,
+        };
+        let mut headers: Vec<Header> =
+            message.sent_headers().into_iter().map(|(name, value)| Header::new(name, value)).collect();
+        headers.extend(self.ask.headers.iter().cloned());
+        Ask {
+            step: Some(message.step),
+            method: method(message.verb),
+            headers,
+            body: message.body.clone().map(Bytes::from),
+            way: Way::Listed,
+            listen: Some(Listen {
+                until: message.until.clone(),
+                wait: Duration::from_millis(wait),
+                linger: Duration::from_millis(settings.stream_close_ms),
+            }),
+            patience: Some(self.patience()),
+            wire: message.wire,
+            ..Ask::get(url, BodyKind::McpAnswer)
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        Patience {
+            head: Duration::from_millis(self.settings.head_ms),
+            total: Duration::from_millis(self.settings.step_ms),
+        }
+    }
+
+    fn document_ask(&self, step: Step, url: String) -> Ask {
+        let (kind, accept) = match step {
+            Step::ServerCard => (BodyKind::ServerCard, "application/mcp-server-card+json, application/json;q=0.9"),
+            Step::AiCatalog => (BodyKind::ServerCard, "application/json"),
+            _ => (BodyKind::OauthMetadata, "application/json"),
+        };
+        let patience = Some(self.patience());
+        Ask { step: Some(step), accept: Some(accept), way: Way::Listed, patience, ..Ask::get(url, kind) }
+    }
+
+    async fn open_stream(&mut self, endpoint: &str) -> Result<Vec<Exchange>, NetError> {
+        let wait = Duration::from_millis(self.settings.endpoint_event_ms);
+        let ask = Ask {
+            step: Some(Step::HttpSse),
+            accept: Some("text/event-stream"),
+            headers: self.ask.headers.clone(),
+            way: Way::Listed,
+            listen: Some(Listen { until: Until::Named("endpoint"), wait, linger: Duration::ZERO }),
+            patience: Some(self.patience()),
+            wire: Wire::Titled,
+            ..Ask::get(endpoint, BodyKind::McpAnswer)
+        };
+        let mut opened = self.client.open(ask).await?;
+        if let Some(events) = opened.events() {
+            events.wait(&Until::Named("endpoint"), 0, Instant::now() + wait).await;
+        }
+        let heard = self.keep(opened.so_far());
+        self.opened = self.session.exchanges.len().checked_sub(1).map(|place| (place, opened));
+        Ok(heard)
+    }
+
+    /// Posts to the address that the stream named, and waits for the answer on the stream.
+    async fn post(&mut self, url: &Url, message: &Message) -> Result<Vec<Exchange>, NetError> {
+        let told = self.opened.as_mut().and_then(|(_, opened)| opened.events()).map_or(0, |events| events.told().len());
+        let ask = self.endpoint_ask(message, url.as_str());
+        let posted = self.client.fetch(ask).await?;
+        let is_taken = posted.response().is_some_and(|response| (200..300).contains(&response.status));
+        let waits = is_taken && message.until != Until::Never;
+        if let Some((place, opened)) = &mut self.opened {
+            if let Some(events) = opened.events().filter(|_| waits) {
+                let deadline = Instant::now() + Duration::from_millis(self.settings.step_ms);
+                events.wait(&message.until, told, deadline).await;
+            }
+            if let (Some(now), Some(kept)) = (opened.so_far().pop(), self.session.exchanges.get_mut(*place)) {
+                *kept = now;
+            }
+        }
+        let stream = self.opened.as_ref().and_then(|(place, _)| self.session.exchanges.get(*place)).cloned();
+        let posted = self.keep(posted.exchanges);
+        Ok(stream.into_iter().chain(posted).collect())
+    }
+
+    /// Closes the stream of the older transport, if one is open.
+    fn hang_up(&mut self) {
+        if let Some((place, opened)) = self.opened.take()
+            && let (Some(last), Some(kept)) = (opened.close().pop(), self.session.exchanges.get_mut(place))
+        {
+            *kept = last;
+        }
+    }
+}
+
+/// A failure to connect that may be over in a moment.
+fn may_pass(error: WireError) -> bool {
+    matches!(
+        error,
+        WireError::Dns | WireError::DnsTimeout | WireError::Refused | WireError::ConnectTimeout | WireError::Reset
+    )
+}
+
+fn method(verb: Verb) -> Method {
+    match verb {
+        Verb::Post => Method::POST,
+        Verb::Get => Method::GET,
+        Verb::Delete => Method::DELETE,
+    }
+}
