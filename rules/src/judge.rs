@@ -589,6 +589,11 @@ pub(crate) fn judge_conversation(conversation: &Conversation<'_>, context: &Cont
     let mut results = Vec::new();
     for rule in catalogue::rules().filter(applies) {
         let Check::Conversation(check) = rule.check else { continue };
+        let say = context.settings.say(rule, context.given);
+        if let Some(Say::Off) = say {
+            results.push(Judged::unsaid(rule, NotEvaluated::Off));
+            continue;
+        }
         let planned = Planned { rule, severity: rule.severity_in(&revisions), impact: rule.impact_in(&revisions) };
         let mut out = Occurrences::new(&planned);
         check(conversation, context, &mut out);
@@ -597,7 +602,7 @@ pub(crate) fn judge_conversation(conversation: &Conversation<'_>, context: &Cont
             None if !out.applies => Outcome::NotApplicable,
             None => Outcome::Passes,
         };
-        results.push(Judged { rule, found: out.found, otherwise });
+        results.push(Judged { rule, found: out.found, otherwise }.regraded(say));
     }
     yield_to_others(&mut results);
     results.into_iter().map(|judged| judged.finish(None)).collect()
