@@ -60,7 +60,7 @@ impl Exposition {
     pub fn histogram(&mut self, name: &str, help: &str, distribution: &Distribution) {
         self.head(name, "histogram", help);
         for (bound, n) in &distribution.up_to {
-            self.sample(&format!("{name}_bucket"), &[("le", bound.to_string())], n);
+            self.sample(&format!("{name}_bucket"), &[("le", format!("{bound:?}"))], n);
         }
         self.sample(&format!("{name}_bucket"), &[("le", "+Inf".to_owned())], distribution.count);
         self.sample(&format!("{name}_count"), &[], distribution.count);
@@ -111,7 +111,7 @@ mod tests {
              # TYPE b counter\n# HELP b Looks.\nb_total 3\n\
              # TYPE c_build info\n# HELP c_build Which.\nc_build_info{version=\"1\"} 1\n\
              # TYPE d_seconds histogram\n# HELP d_seconds How long.\n\
-             d_seconds_bucket{le=\"0.005\"} 1\nd_seconds_bucket{le=\"1\"} 2\nd_seconds_bucket{le=\"+Inf\"} 3\n\
+             d_seconds_bucket{le=\"0.005\"} 1\nd_seconds_bucket{le=\"1.0\"} 2\nd_seconds_bucket{le=\"+Inf\"} 3\n\
              d_seconds_count 3\nd_seconds_sum 4.5\n# EOF\n"
         );
     }

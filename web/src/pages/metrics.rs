@@ -137,3 +137,39 @@ fn write_room(text: &mut Exposition, vitals: &Vitals) {
     let used = vitals.disk.map(|disk| (Vec::new(), disk.used_percent()));
     text.gauge("plumbline_disk_used_percent", "Share of that disk in use.", used);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_stands_in_the_manual() {
+        let vitals = Vitals {
+            targets: Vec::new(),
+            findings: Vec::new(),
+            queue: Queue::default(),
+            sources: Vec::new(),
+            sizes: Sizes::default(),
+            bytes: 0,
+            wal_bytes: None,
+            disk: None,
+            newest_event: 0,
+            ruleset: None,
+        };
+        let text = written(&vitals, &ProcessNumbers::default(), 0, 0);
+        let manual = include_str!("../../../docs/operations.md");
+        let mut metrics = 0;
+        for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+            let (name, kind) = line.split_once(' ').expect("a name and a type");
+            let suffix = match kind {
+                "counter" => "_total",
+                "info" => "_info",
+                _ => "",
+            };
+            assert!(manual.contains(&format!("`{name}{suffix}`")), "{name}{suffix} is not in docs/operations.md");
+            metrics += 1;
+        }
+        let told = manual.matches("`plumbline_").count() + manual.matches("`process_").count();
+        assert_eq!(metrics, told, "the manual tells of no other");
+    }
+}
