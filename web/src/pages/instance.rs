@@ -124,7 +124,7 @@ impl Instance {
     }
 
     fn measured(&self) -> String {
-        self.sizes.day.map_or_else(|| "not measured yet".to_owned(), |day| format!("measured {}", text::day(day)))
+        self.sizes.day.map_or_else(|| "Not measured yet".to_owned(), |day| format!("Measured {}", text::day(day)))
     }
 }
 

@@ -433,7 +433,7 @@ async fn this_installation_says_what_runs_how_big_it_is_and_what_it_keeps() {
         "Ruleset 2026.11 with",
         "SQLite,",
         "% in use,",
-        "measured 30 Nov",
+        "Measured 30 Nov",
         "smaller tables",
         "Probe\n14 days. Every single probe.",
     ] {
