@@ -39,6 +39,8 @@ plumbline_rules::settings! {
         pub watch: WatchSettings = WatchSettings::default(),
         /// The wire: who we say we are, which addresses may be reached, limits and pace.
         pub net: NetSettings = NetSettings::default(),
+        /// How much is read and said of one document.
+        pub limits: judge::LimitSettings = judge::LimitSettings::default(),
         /// Judging agent cards.
         pub a2a: judge::A2aSettings = judge::A2aSettings::default(),
         /// Judging what registries list.
@@ -150,7 +152,12 @@ impl Settings {
 
     /// What the rules are told.
     pub fn judging(&self) -> judge::Settings {
-        judge::Settings { a2a: self.a2a.clone(), registry: self.registry.clone(), rules: self.rules.clone() }
+        judge::Settings {
+            a2a: self.a2a.clone(),
+            registry: self.registry.clone(),
+            rules: self.rules.clone(),
+            limits: self.limits.clone(),
+        }
     }
 
     /// The address the dashboard listens on.
@@ -277,6 +284,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("probe", ProbeSettings::FIELDS),
         ("retention", Retention::FIELDS),
         ("watch", WatchSettings::FIELDS),
+        ("limits", judge::LimitSettings::FIELDS),
         ("a2a", judge::A2aSettings::FIELDS),
         ("registry", judge::RegistrySettings::FIELDS),
         ("net", NetSettings::FIELDS),

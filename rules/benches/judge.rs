@@ -63,6 +63,29 @@ fn read_and_judge(bencher: Bencher<'_, '_>) {
     });
 }
 
+/// Documents made to be a burden, with the limit of their size raised: the aim is 100 ms each.
+fn hostile() -> Vec<(&'static str, Vec<u8>)> {
+    let skill = r#"{"id":"s","name":"S","description":"Answers.","tags":["t"]}"#;
+    let skills = vec![skill; 100_000].join(",");
+    let half = 1 << 19;
+    vec![
+        ("1 MiB of nested arrays", [vec![b'['; half], vec![b']'; half]].concat()),
+        ("1 MiB of empty arrays", format!("[{}0]", "[],".repeat((1 << 20) / 3)).into_bytes()),
+        (
+            "100,000 duplicate skills",
+            format!("{{\"name\":\"T\",\"capabilities\":{{}},\"skills\":[{skills}]}}").into_bytes(),
+        ),
+    ]
+}
+
+#[divan::bench(args = [0, 1, 2], sample_count = 10)]
+fn hostile_documents(bencher: Bencher<'_, '_>, number: usize) {
+    let (_, body) = hostile().swap_remove(number);
+    let mut settings = Settings::default();
+    settings.limits.bytes = 64 << 20;
+    bencher.bench(|| black_box(judged(black_box(&body), &settings)));
+}
+
 fn judged(card: &[u8], settings: &Settings) -> Report {
     let given = Given::default();
     let subject = Subject {

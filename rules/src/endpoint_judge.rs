@@ -36,7 +36,7 @@ pub(crate) fn judge_endpoint(session: &Session, version: Option<&str>, given: &G
     let (profile, known) = profile(&conversation);
     let has_document = conversation.era != Era::Unknown;
     let detected = Detected { kind: Kind::McpEndpoint, profile, known };
-    Report { detected, results: said.results, has_document, signatures: Vec::new() }
+    Report { detected, results: said.results, has_document, signatures: Vec::new(), more: Vec::new() }
 }
 
 /// The revision an endpoint is shown as: of one that speaks both eras that it does.

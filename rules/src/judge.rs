@@ -27,6 +27,8 @@ pub struct Settings {
     pub a2a: A2aSettings,
     /// About registry documents.
     pub registry: RegistrySettings,
+    /// How much is read and said of one document.
+    pub limits: LimitSettings,
     /// About single rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleSetting>,
@@ -48,6 +50,16 @@ crate::settings! {
     }
 }
 
+crate::settings! {
+    /// How much is read and said of one document.
+    pub struct LimitSettings {
+        /// Decoded bytes a document may have, whatever its kind. 0: the limit of its kind (256 KiB for an agent card).
+        pub bytes: usize = 0,
+        /// Places written out for one rule; of more only the number is told.
+        pub occurrences: usize = 1000,
+    }
+}
+
 impl Settings {
     /// Sets one value by its dotted name, as `--set` and the `settings` of a vector do.
     ///
@@ -62,6 +74,8 @@ impl Settings {
             "registry.public_package_bases" => {
                 self.registry.public_package_bases = serde_json::from_value(value).map_err(wrong)?;
             }
+            "limits.bytes" => self.limits.bytes = serde_json::from_value(value).map_err(wrong)?,
+            "limits.occurrences" => self.limits.occurrences = serde_json::from_value(value).map_err(wrong)?,
             "rules" => self.rules = serde_json::from_value(value).map_err(wrong)?,
             _ => return Err(format!("`{key}` is no setting about judging")),
         }
@@ -199,6 +213,9 @@ pub struct Occurrences {
     severity: Severity,
     impact: Option<Impact>,
     found: Vec<Found>,
+    most: usize,
+    over: Vec<Place>,
+    more: usize,
     met_hidden: bool,
     not_evaluated: Option<NotEvaluated>,
     applies: bool,
@@ -252,10 +269,19 @@ impl Occurrences {
             severity: planned.severity,
             impact: planned.impact,
             found: Vec::new(),
+            most: LimitSettings::default().occurrences,
+            over: Vec::new(),
+            more: 0,
             met_hidden: false,
             not_evaluated: None,
             applies: true,
         }
+    }
+
+    /// Writes out so many occurrences and counts the rest.
+    fn at_most(mut self, most: usize) -> Self {
+        self.most = most.max(1);
+        self
     }
 
     /// The rule fires at this value. Left unsaid when the value is out of sight.
@@ -283,6 +309,11 @@ impl Occurrences {
     }
 
     fn push(&mut self, place: Option<Place>, pointer: String, message: String) -> Added<'_> {
+        if self.found.len() >= self.most {
+            self.more += 1;
+            self.over.extend(place);
+            return Added(None);
+        }
         let occurrence =
             Occurrence { pointer, message, severity: self.severity, impact: self.impact, line: None, column: None };
         self.found.push(Found { place, occurrence });
@@ -424,9 +455,10 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let is_other = results.iter().any(|judged| judged.rule.axis == Axis::Detection && !judged.found.is_empty());
     let (profile, known) = if is_other { ("", Known::Undetermined) } else { (profile.name, known) };
     let detected = Detected { kind, profile, known };
+    let more = results.iter().filter(|judged| judged.more > 0).map(|judged| (judged.rule.id, judged.more)).collect();
     let results = results.into_iter().map(|judged| judged.finish(document)).collect();
     let signatures = signatures.get().map(Signatures::reported).unwrap_or_default();
-    Report { detected, results, has_document: document.is_some(), signatures }
+    Report { detected, results, has_document: document.is_some(), signatures, more }
 }
 
 /// Runs rules in their order over a document, or over a part of one that is a document of its own.
@@ -446,7 +478,7 @@ fn run_all<'p>(plan: impl Iterator<Item = &'p Planned>, root: Option<Node<'_>>, 
         if !result.found.is_empty() {
             stopped |= planned.rule.stops == Stops::Document;
             if let (Stops::Value, Some(document)) = (planned.rule.stops, context.document) {
-                let places = result.found.iter().filter_map(|found| found.place);
+                let places = result.found.iter().filter_map(|found| found.place).chain(result.over.iter().copied());
                 places.filter(|place| place.is_value).for_each(|place| document.hide(place.entry));
             }
         }
@@ -462,12 +494,20 @@ fn is_stopped(results: &[Judged]) -> bool {
 struct Judged {
     rule: &'static Rule,
     found: Vec<Found>,
+    /// Values beyond the most that are written out.
+    over: Vec<Place>,
+    /// How many occurrences are not written out.
+    more: usize,
     otherwise: Outcome,
 }
 
 impl Judged {
+    fn said(rule: &'static Rule, out: Occurrences, otherwise: Outcome) -> Self {
+        Judged { rule, found: out.found, over: out.over, more: out.more, otherwise }
+    }
+
     fn unsaid(rule: &'static Rule, reason: NotEvaluated) -> Self {
-        Judged { rule, found: Vec::new(), otherwise: Outcome::NotEvaluated(reason) }
+        Judged { rule, found: Vec::new(), over: Vec::new(), more: 0, otherwise: Outcome::NotEvaluated(reason) }
     }
 
     fn regraded(mut self, say: Option<Say>) -> Self {
@@ -504,7 +544,7 @@ impl Found {
 }
 
 fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judged {
-    let mut out = Occurrences::new(planned);
+    let mut out = Occurrences::new(planned).at_most(context.settings.limits.occurrences);
     let document = context.document;
     take_met_hidden(document);
     match (planned.rule.check, root) {
@@ -537,7 +577,7 @@ fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judg
         None if !out.applies => Outcome::NotApplicable,
         None => Outcome::Passes,
     };
-    Judged { rule: out.rule, found: out.found, otherwise }
+    Judged::said(out.rule, out, otherwise)
 }
 
 fn take_met_hidden(document: Option<&Document>) -> bool {
@@ -576,7 +616,7 @@ pub(crate) fn ask(rule: &'static Rule, revision: &str, check: impl FnOnce(&mut O
     let mut out = Occurrences::new(&planned);
     check(&mut out);
     let otherwise = out.not_evaluated.map_or(Outcome::Passes, Outcome::NotEvaluated);
-    Judged { rule, found: out.found, otherwise }.finish(None)
+    Judged::said(rule, out, otherwise).finish(None)
 }
 
 /// Runs the rules about a conversation with an MCP endpoint, of the revisions that were spoken in it.
@@ -602,7 +642,7 @@ pub(crate) fn judge_conversation(conversation: &Conversation<'_>, context: &Cont
             None if !out.applies => Outcome::NotApplicable,
             None => Outcome::Passes,
         };
-        results.push(Judged { rule, found: out.found, otherwise }.regraded(say));
+        results.push(Judged::said(rule, out, otherwise).regraded(say));
     }
     yield_to_others(&mut results);
     results.into_iter().map(|judged| judged.finish(None)).collect()

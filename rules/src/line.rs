@@ -3,6 +3,8 @@
 //! The shapes of a line are those of the vectors (catalogue §5); documents count as fetched from a public host
 //! (decisions 9) unless their context says otherwise.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -141,6 +143,9 @@ pub struct ReportJson<'r> {
     pub states: Vec<PlaceJson<'r>>,
     /// Rules that could not look.
     pub not_evaluated: Vec<UnsaidJson>,
+    /// Rules that fire at more places than are listed, and at how many more.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub more: BTreeMap<&'static str, usize>,
     /// The signatures of a card, where keys were at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signatures: Option<SignaturesJson<'r>>,
@@ -210,6 +215,7 @@ impl<'r> From<&'r Report> for ReportJson<'r> {
             facts: places(report.facts()),
             states: places(report.states()),
             not_evaluated: report.not_evaluated().map(|(rule, reason)| UnsaidJson { rule: rule.id, reason }).collect(),
+            more: report.more.iter().copied().collect(),
             signatures: signature_verdict(&report.signatures)
                 .map(|verdict| SignaturesJson { verdict, per_signature: &report.signatures }),
         }

@@ -233,6 +233,8 @@ pub struct Report {
     pub has_document: bool,
     /// The signatures of a card, in their order, where they were checked.
     pub signatures: Vec<CheckedSignature>,
+    /// Rules that fire at more places than are written out, and at how many more.
+    pub more: Vec<(&'static str, usize)>,
 }
 
 impl Report {

@@ -59,7 +59,8 @@ pub fn write(out: &mut impl Write, name: &str, checked: &Checked, terminal: bool
     let mut findings: Vec<_> = report.findings().collect();
     findings.sort_by_key(|(_, found)| std::cmp::Reverse(plumbline_rules::report::worst(found)));
     for (rule, found) in findings {
-        write_finding(out, document, rule, found, &ink)?;
+        let more = report.more.iter().find(|(id, _)| *id == rule.id).map_or(0, |(_, more)| *more);
+        write_finding(out, document, rule, (found, more), &ink)?;
     }
     let facts: Vec<_> = report.facts().map(|(rule, _)| rule.id).collect();
     if !facts.is_empty() {
@@ -133,7 +134,7 @@ fn write_finding(
     out: &mut impl Write,
     document: &Document,
     rule: &Rule,
-    found: &[Occurrence],
+    (found, more): (&[Occurrence], usize),
     ink: &Ink,
 ) -> Result<()> {
     let (severity, impact) = plumbline_rules::report::worst(found);
@@ -152,8 +153,8 @@ fn write_finding(
         }
         writeln!(out, "  {}", ink.paint("2", &format!("at {}", shown(place))))?;
     }
-    if found.len() > SHOWN {
-        writeln!(out, "  and {} more", plural(found.len() - SHOWN, "place"))?;
+    if found.len() + more > SHOWN {
+        writeln!(out, "  and {} more", plural(found.len().saturating_sub(SHOWN) + more, "place"))?;
     }
     writeln!(out, "  fix: {} ({})", rule.fix, rule.spec)
 }

@@ -46,7 +46,10 @@ crate::rule! {
 }
 
 fn too_large(document: &Document, context: &Context<'_>, out: &mut Occurrences) {
-    let limit = context.given.limit_bytes.unwrap_or_else(|| context.kind.limit_bytes());
+    let limit = context.given.limit_bytes.unwrap_or_else(|| match context.settings.limits.bytes {
+        0 => context.kind.limit_bytes(),
+        bytes => bytes,
+    });
     let length = document.length();
     let kind = context.kind.named();
     if length > limit {
