@@ -116,6 +116,16 @@ struct ExampleText {
     is_whole: bool,
     /// The valid document it lies over; empty: the newest.
     base: &'static str,
+    /// What is known besides the document, laid out; empty: nothing.
+    given: String,
+}
+
+/// A document that asks for what a rule demands.
+#[derive(Debug, PartialEq, Eq)]
+struct Source {
+    name: &'static str,
+    /// Where it can be read; `None` where no address is known.
+    url: Option<String>,
 }
 
 /// The line of shares and the table of the same numbers.
@@ -267,9 +277,45 @@ fn rule_text(rule: &'static Rule) -> RuleText {
                 text: laid_out(example.text),
                 is_whole: example.whole,
                 base: example.base,
+                given: laid_out(example.context),
             })
             .collect(),
     }
+}
+
+/// The documents that a rule names, each with its address where one is known.
+fn sources(spec: &'static str) -> Vec<Source> {
+    spec.split(';')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(|name| Source { name, url: url_of(name) })
+        .collect()
+}
+
+fn url_of(name: &str) -> Option<String> {
+    let first = |text: &str| -> String {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        text[..end].trim_end_matches('.').to_owned()
+    };
+    if let Some(rest) = name.strip_prefix("RFC ") {
+        let section = rest.split_once('§').map(|(_, rest)| first(rest)).filter(|section| !section.is_empty());
+        let section = section.map_or_else(String::new, |section| format!("#section-{section}"));
+        return Some(format!("https://www.rfc-editor.org/rfc/rfc{}{section}", first(rest)));
+    }
+    if let Some(rest) = name.strip_prefix("OpenAPI ") {
+        let version = first(rest);
+        return (version.split('.').count() == 3).then(|| format!("https://spec.openapis.org/oas/v{version}.html"));
+    }
+    if let Some(rest) = name.strip_prefix("A2A ") {
+        return match first(rest).as_str() {
+            "1.0" => Some("https://a2a-protocol.org/v1.0.0/specification/".to_owned()),
+            "0.3" => Some("https://a2a-protocol.org/v0.3.0/specification/".to_owned()),
+            _ => None,
+        };
+    }
+    let revision =
+        name.get(..10).filter(|date| plumbline_rules::text::Instant::parse(&format!("{date}T00:00:00Z")).is_some())?;
+    Some(format!("https://modelcontextprotocol.io/specification/{revision}"))
 }
 
 /// JSON in lines a person can read; anything else as it is.
@@ -359,6 +405,10 @@ impl RulePage {
 }
 
 impl RuleText {
+    fn sources(&self) -> Vec<Source> {
+        sources(self.spec)
+    }
+
     fn versions(&self) -> String {
         if self.versions == ["all"] { "every revision".to_owned() } else { self.versions.join(", ") }
     }
@@ -419,5 +469,25 @@ mod tests {
         let asked = |after: &str| Asked { after: Some(after.to_owned()) };
         assert_eq!(position(&asked("51~7~3")).unwrap(), ((7, 3), 51));
         assert!(position(&asked("51~x~3")).is_err());
+    }
+
+    #[test]
+    fn a_rule_leads_to_the_documents_that_ask_for_it() {
+        let urls: Vec<_> = sources(
+            "RFC 7518 §3.3, §3.4; A2A 1.0 §8.4.1; OpenAPI 3.1.1 Info Object; 2025-11-25 transports, stdio; hint",
+        )
+        .into_iter()
+        .map(|source| source.url.unwrap_or_default())
+        .collect();
+        let expected = [
+            "https://www.rfc-editor.org/rfc/rfc7518#section-3.3",
+            "https://a2a-protocol.org/v1.0.0/specification/",
+            "https://spec.openapis.org/oas/v3.1.1.html",
+            "https://modelcontextprotocol.io/specification/2025-11-25",
+            "",
+        ];
+        assert_eq!(urls, expected);
+        assert_eq!(sources("é"), [Source { name: "é", url: None }]);
+        assert!(sources("").is_empty());
     }
 }
