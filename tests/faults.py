@@ -89,6 +89,23 @@ class Agent(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class Paths(Agent):
+    """Any number of cards under paths of any host, and how often each host was asked; hosts called hang do."""
+
+    asked = {}
+
+    def do_GET(self):
+        name = (self.headers.get("Host") or "").split(":")[0]
+        if self.path == "/count":
+            body = json.dumps(Paths.asked).encode()
+            Paths.asked = {}
+            return self.answer(200, body)
+        if name.startswith("hang"):
+            time.sleep(60)
+        Paths.asked[name] = Paths.asked.get(name, 0) + 1
+        self.answer(200, CARD.replace("example.com", name).encode())
+
+
 class Names(socketserver.BaseRequestHandler):
     """Every name is on this machine; while the file `lie` is there, none exists."""
 
@@ -105,10 +122,10 @@ class Names(socketserver.BaseRequestHandler):
 
 
 def world(what, lie):
-    if what == "agents":
+    if what in ("agents", "paths"):
         class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
             daemon_threads, request_queue_size = True, 256
-        server = Server(("127.0.0.1", 0), Agent)
+        server = Server(("127.0.0.1", 0), Agent if what == "agents" else Paths)
     else:
         class Server(socketserver.ThreadingMixIn, socketserver.UDPServer):
             daemon_threads = True

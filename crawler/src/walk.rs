@@ -33,6 +33,9 @@ const SINCE_IGNORED_S: i64 = 30 * 86_400;
 /// A list of fewer pages than this is walked completely in every pass.
 const SHORT_LIST: i64 = 10;
 
+/// Missing entries that are judged after a walk; of more nothing is told but their number.
+const MOST_MISSING: u32 = 1000;
+
 /// Empty pages in a row after which a registry is taken to be going round in circles.
 const MAX_EMPTY_RUN: u32 = 3;
 
@@ -248,7 +251,10 @@ impl Walker<'_> {
         let session = Session { exchanges: vec![fetched.last().clone()] };
         let place = format!("page {} ", self.walk.pages + 1);
         self.findings.add(&listing::judge_page(body, &session, &self.crawler.judging), &place);
-        self.record.add(body);
+        let so_far = self.course(true);
+        if let Some((place, report)) = self.record.add(body, so_far, &self.crawler.judging) {
+            self.findings.add(&report, &place);
+        }
     }
 
     /// What the rules say of entries that were listed otherwise before.
@@ -267,20 +273,26 @@ impl Walker<'_> {
 
     /// What the rules say of the walk as a whole, and everything they said of its parts, kept beside it.
     async fn judge_walk(&mut self, is_complete: bool) -> Result<(), CrawlError> {
-        let is_complete = is_complete && self.walk.is_full && !self.is_resumed;
-        let course =
-            Course { is_complete, with_deleted: self.walk.is_full, max_pages: self.crawler.settings.max_walk_pages };
-        self.findings.add(&self.record.judge(course, &self.crawler.judging), "");
-        if is_complete {
-            let keys = self.crawler.store.listed_keys(self.walk.id).await?;
-            let known: Vec<_> = keys.iter().map(|(name, version, _)| (name.clone(), version.clone())).collect();
-            let seen = keys.into_iter().filter(|(.., is_seen)| *is_seen);
-            let seen: Vec<_> = seen.map(|(name, version, _)| (name, version)).collect();
-            if seen.len() < known.len() {
-                self.findings.add(&listing::judge_absence(&known, &seen, &self.crawler.judging), "");
+        let course = self.course(is_complete);
+        let (place, report) = self.record.judge(course, &self.crawler.judging);
+        self.findings.add(&report, &place);
+        if course.is_complete {
+            let (missing, others) = self.crawler.store.missing_keys(self.walk.id, MOST_MISSING).await?;
+            if !missing.is_empty() {
+                let known: Vec<_> = missing.into_iter().chain(others.iter().cloned()).collect();
+                self.findings.add(&listing::judge_absence(&known, &others, &self.crawler.judging), "");
             }
         }
         Ok(self.crawler.store.keep_walk_findings(self.walk.id, self.findings.findings()).await?)
+    }
+
+    fn course(&self, is_complete: bool) -> Course {
+        let is_whole = self.walk.is_full && !self.is_resumed;
+        Course {
+            is_complete: is_complete && is_whole,
+            with_deleted: self.walk.is_full,
+            max_pages: self.crawler.settings.max_walk_pages,
+        }
     }
 
     /// The next incremental pass begins where this one did, by the registry's own clock.

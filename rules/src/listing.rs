@@ -16,8 +16,12 @@ use crate::session::Session;
 /// Places kept of each rule; of more only the number.
 const MOST_PLACES: usize = 20;
 
-/// Bytes kept of a walk for the rules about all of it; a longer one is not judged as a whole.
-const MOST_BYTES: usize = 64 << 20;
+/// Bytes kept of a walk for the rules about all of it. A longer one is judged in parts, each from one name to another: a
+/// name is never torn apart, and what takes the whole list to see is seen within a part.
+const PART_BYTES: usize = 2 << 20;
+
+/// Bytes that a document about a walk may have.
+const MOST_BYTES: usize = 4 * PART_BYTES;
 
 /// What the rules say of a list.
 #[derive(Debug, Default)]
@@ -115,12 +119,25 @@ pub fn entry(server: &str, meta: Option<&str>) -> Option<Value> {
 /// The pages of a walk, each cut down to what rules about the whole look at.
 #[derive(Debug, Default)]
 pub struct WalkRecord {
-    pages: Vec<Box<RawValue>>,
+    pages: Vec<SlimPage>,
     bytes: usize,
+    /// Pages in the parts that were judged before.
+    judged_pages: usize,
+    /// The greatest name and version so far, while the list is in that order.
+    last: Option<(String, String)>,
+    is_unsorted: bool,
+    /// It was too long for one part and is in no order, so that its parts would tell nothing.
     is_cut: bool,
 }
 
-/// How a walk went.
+#[derive(Debug)]
+struct SlimPage {
+    /// Name and what is kept of each entry.
+    entries: Vec<(String, Box<RawValue>)>,
+    metadata: Value,
+}
+
+/// How a walk went, or goes so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Course {
     /// It began at the beginning, read everything and ended by itself.
@@ -132,35 +149,94 @@ pub struct Course {
 }
 
 impl WalkRecord {
-    /// Takes a page in.
-    pub fn add(&mut self, body: &[u8]) {
-        let slim = serde_json::from_slice::<Value>(body).ok().as_ref().map(slim_page);
-        let slim = slim.and_then(|page| serde_json::value::to_raw_value(&page).ok());
-        let Some(page) = slim.filter(|page| self.bytes + page.get().len() <= MOST_BYTES) else {
-            self.is_cut = true;
-            return;
-        };
-        self.bytes += page.get().len();
+    /// Takes a page in. Gives what the rules say of the part that is full with it, and where that part began.
+    pub fn add(&mut self, body: &[u8], so_far: Course, settings: &Settings) -> Option<(String, Report)> {
+        let page = serde_json::from_slice::<Value>(body).ok().filter(|_| !self.is_cut)?;
+        let page = slim_page(&page);
+        self.look_at_order(&page);
+        self.bytes += page.entries.iter().map(|(_, entry)| entry.get().len()).sum::<usize>();
         self.pages.push(page);
+        if self.bytes <= PART_BYTES {
+            return None;
+        }
+        if self.is_unsorted {
+            *self = WalkRecord { is_cut: true, ..WalkRecord::default() };
+            return None;
+        }
+        let begun = self.take_name_begun();
+        let place = self.place();
+        let report = self.judge_part(so_far, settings);
+        self.judged_pages += self.pages.len();
+        self.bytes = begun.iter().map(|(_, entry)| entry.get().len()).sum();
+        self.pages = vec![SlimPage { entries: begun, metadata: Value::Null }];
+        Some((place, report))
     }
 
-    /// Judges the walk as a whole. One that was too long to keep counts as incomplete.
-    pub fn judge(&self, course: Course, settings: &Settings) -> Report {
+    /// Judges the walk as a whole, or its last part, and says where that begins.
+    pub fn judge(&self, course: Course, settings: &Settings) -> (String, Report) {
+        let course = Course { is_complete: course.is_complete && !self.is_cut, ..course };
+        (self.place(), self.judge_part(course, settings))
+    }
+
+    fn place(&self) -> String {
+        if self.judged_pages == 0 { String::new() } else { format!("from page {} ", self.judged_pages) }
+    }
+
+    fn look_at_order(&mut self, page: &SlimPage) {
+        for (name, entry) in &page.entries {
+            let version = serde_json::from_str::<Value>(entry.get()).ok();
+            let version = version.as_ref().and_then(|entry| entry["server"]["version"].as_str()).unwrap_or_default();
+            let key = (name.clone(), version.to_owned());
+            self.is_unsorted |= self.last.as_ref().is_some_and(|(last, _)| *last > key.0);
+            self.last = Some(key);
+        }
+    }
+
+    /// The entries of the last name, of which more may come, out of the pages.
+    fn take_name_begun(&mut self) -> Vec<(String, Box<RawValue>)> {
+        let Some((last, _)) = self.last.clone() else { return Vec::new() };
+        let mut begun = Vec::new();
+        for page in self.pages.iter_mut().rev() {
+            let from = page.entries.iter().rposition(|(name, _)| *name != last).map_or(0, |at| at + 1);
+            begun.splice(0..0, page.entries.drain(from..));
+            if from > 0 {
+                break;
+            }
+        }
+        begun
+    }
+
+    fn judge_part(&self, course: Course, settings: &Settings) -> Report {
+        let pages: Vec<Value> = self.pages.iter().map(SlimPage::read).collect();
         let walk = json!({
-            "pages": self.pages,
-            "complete": course.is_complete && !self.is_cut,
+            "pages": pages,
+            "complete": course.is_complete,
             "include_deleted": course.with_deleted,
             "policy": { "max_pages": course.max_pages },
         });
-        let given = Given { limit_bytes: Some(2 * MOST_BYTES), ..Given::default() };
+        drop(pages);
+        let given = Given { limit_bytes: Some(MOST_BYTES), ..Given::default() };
         judge(&Document::from_text(&walk.to_string()), &subject(Kind::RegistryWalk, &given), settings)
     }
 }
 
-fn slim_page(page: &Value) -> Value {
+impl SlimPage {
+    fn read(&self) -> Value {
+        let entries = self.entries.iter().filter_map(|(_, entry)| serde_json::from_str::<Value>(entry.get()).ok());
+        json!({ "servers": entries.collect::<Vec<_>>(), "metadata": self.metadata })
+    }
+}
+
+fn slim_page(page: &Value) -> SlimPage {
     let servers = page.get("servers").and_then(Value::as_array);
-    let servers: Vec<Value> = servers.into_iter().flatten().map(slim_entry).collect();
-    json!({ "servers": servers, "metadata": page.get("metadata") })
+    let slim = |entry: &Value| {
+        let name = entry.get("server").unwrap_or(entry).get("name").and_then(Value::as_str).unwrap_or_default();
+        Some((name.to_owned(), serde_json::value::to_raw_value(&slim_entry(entry)).ok()?))
+    };
+    SlimPage {
+        entries: servers.into_iter().flatten().filter_map(slim).collect(),
+        metadata: page.get("metadata").cloned().unwrap_or(Value::Null),
+    }
 }
 
 /// Name, version, addresses, repository, and what the registry says itself.
@@ -207,17 +283,49 @@ mod tests {
     #[test]
     fn a_walk_is_judged_from_what_was_kept_of_its_pages() {
         let mut record = WalkRecord::default();
-        record.add(&page(&[listed("a.b/tides", "1.0.0", true), listed("a.b/tides", "1.1.0", true)], Some("c")));
-        record.add(&page(&[listed("a.b/winds", "1.0.0", true)], Some("c")));
-        assert!(!record.pages[0].get().contains("packages"), "{}", record.pages[0]);
         let course = Course { is_complete: true, with_deleted: true, max_pages: 100 };
+        let first = page(&[listed("a.b/tides", "1.0.0", true), listed("a.b/tides", "1.1.0", true)], Some("c"));
+        assert!(record.add(&first, course, &Settings::default()).is_none());
+        record.add(&page(&[listed("a.b/winds", "1.0.0", true)], Some("c")), course, &Settings::default());
+        assert!(!record.pages[0].entries[0].1.get().contains("packages"), "{:?}", record.pages[0]);
         let mut findings = ListFindings::default();
-        findings.add(&record.judge(course, &Settings::default()), "");
+        findings.add(&record.judge(course, &Settings::default()).1, "");
         let rules: Vec<_> = said(&findings).into_iter().map(|(rule, ..)| rule).collect();
         assert_eq!(rules, ["registry/cursor-repeated", "registry/latest-flag-count"]);
         let mut cut = ListFindings::default();
-        cut.add(&record.judge(Course { is_complete: false, ..course }, &Settings::default()), "");
+        cut.add(&record.judge(Course { is_complete: false, ..course }, &Settings::default()).1, "");
         assert_eq!(said(&cut).len(), 1, "what is not complete says nothing about the whole");
+    }
+
+    /// Every name has two versions, the second flagged; the pages are so cut that names run over their edges.
+    fn long_walk(names: impl Iterator<Item = usize>) -> (WalkRecord, ListFindings, usize) {
+        let course = Course { is_complete: true, with_deleted: true, max_pages: 9000 };
+        let entries: Vec<Value> =
+            names.flat_map(|n| ["1.0.0", "2.0.0"].map(|v| listed(&format!("a.b/c{n:06}"), v, v == "2.0.0"))).collect();
+        let (mut record, mut findings, mut parts) = (WalkRecord::default(), ListFindings::default(), 0);
+        for entries in entries.chunks(99) {
+            if let Some((place, report)) = record.add(&page(entries, None), course, &Settings::default()) {
+                findings.add(&report, &place);
+                parts += 1;
+            }
+        }
+        let (place, report) = record.judge(course, &Settings::default());
+        findings.add(&report, &place);
+        (record, findings, parts)
+    }
+
+    #[test]
+    fn a_long_walk_is_judged_in_parts_that_tear_no_name_apart() {
+        let (record, findings, parts) = long_walk(0..12_000);
+        assert!(parts >= 2 && record.bytes <= PART_BYTES, "{parts} parts, {} bytes left", record.bytes);
+        assert_eq!(said(&findings), []);
+    }
+
+    #[test]
+    fn a_long_walk_in_no_order_is_not_judged_as_a_whole() {
+        let (record, findings, parts) = long_walk((0..12_000).rev());
+        assert!(record.is_cut && parts == 0 && record.pages.is_empty());
+        assert_eq!(said(&findings), []);
     }
 
     #[test]

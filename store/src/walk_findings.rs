@@ -1,5 +1,6 @@
 //! What the rules say of a registry's list itself. It belongs to the walk that showed it and opens no finding of a target.
 
+use plumbline_rules::canonical::content_hash;
 use plumbline_rules::listing::ListFinding;
 use serde::Serialize;
 use sqlx::Row;
@@ -9,7 +10,7 @@ use crate::dialect::Writing;
 use crate::error::{Error, Result};
 use crate::ids::{SourceId, WalkId};
 use crate::rows::{count, shortened, unpack, word, word_or_none};
-use crate::walks::Entry;
+use crate::walks::{Entry, NAMES, listed_under};
 use crate::words::{Impact, Severity};
 
 /// Characters kept of a place and of what is wrong there.
@@ -97,46 +98,64 @@ impl Store {
     /// When the database fails.
     pub async fn listed_before(&self, source: SourceId, entries: &[Entry]) -> Result<Vec<Before>> {
         let mut changed = Vec::new();
-        for (number, entry) in entries.iter().enumerate() {
-            let row = sqlx::query(
-                "SELECT document.body, document.cut, listing.meta
-                 FROM listing
-                 JOIN document ON document.id = listing.document_id
-                 WHERE listing.source_id = $1 AND listing.name = $2 AND listing.version = $3",
-            )
-            .bind(source.0)
-            .bind(entry.name.as_str())
-            .bind(entry.version.as_str())
-            .fetch_optional(&self.pools.reader)
-            .await?;
-            let Some(row) = row else { continue };
-            let (body, is_cut): (Option<Vec<u8>>, i64) = (row.try_get(0)?, row.try_get(1)?);
-            let Some(body) = body.filter(|_| is_cut == 0) else { continue };
-            let before = Before { entry: number, server: unpack("document", &body)?, meta: row.try_get(2)? };
-            if before.server != entry.server || before.meta != entry.meta {
-                changed.push(before);
+        let mut reader = self.pools.reader.acquire().await?;
+        for (first, some) in entries.chunks(NAMES).enumerate().map(|(n, some)| (n * NAMES, some)) {
+            let known = listed_under(&mut reader, source.0, some.iter().map(|entry| entry.name.as_str())).await?;
+            for (number, entry) in some.iter().enumerate() {
+                let Some(listed) = known.get(&entry.name, &entry.version) else { continue };
+                if listed.hash == content_hash(&entry.server) && listed.meta == entry.meta {
+                    continue;
+                }
+                if let Some(server) = self.body_of(listed.document).await? {
+                    changed.push(Before { entry: first + number, server, meta: listed.meta.clone() });
+                }
             }
         }
         Ok(changed)
     }
 
-    /// Names and versions of everything that a registry lists and that is not gone; of each whether this walk saw it.
+    /// The whole body of a document; `None` where only a part or nothing of it is kept.
+    async fn body_of(&self, document: i64) -> Result<Option<Vec<u8>>> {
+        let row = sqlx::query("SELECT body, cut FROM document WHERE id = $1")
+            .bind(document)
+            .fetch_one(&self.pools.reader)
+            .await?;
+        let (body, is_cut): (Option<Vec<u8>>, i64) = (row.try_get(0)?, row.try_get(1)?);
+        body.filter(|_| is_cut == 0).map(|body| unpack("document", &body)).transpose()
+    }
+
+    /// Names and versions that a registry lists and that a walk did not see, at most so many, and five times as many that
+    /// it did see, so that what is missing is judged beside what is not. Empty where nothing, or too much, is missing.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn listed_keys(&self, walk: WalkId) -> Result<Vec<(String, String, bool)>> {
+    pub async fn missing_keys(&self, walk: WalkId, most: u32) -> Result<(Vec<Key>, Vec<Key>)> {
+        let missing = self.keys(walk, false, i64::from(most)).await?;
+        let wanted = count(missing.len()) * 5;
+        let seen = if missing.is_empty() { Vec::new() } else { self.keys(walk, true, wanted).await? };
+        if count(seen.len()) < wanted { Ok((Vec::new(), Vec::new())) } else { Ok((missing, seen)) }
+    }
+
+    async fn keys(&self, walk: WalkId, are_seen: bool, most: i64) -> Result<Vec<Key>> {
         let rows = sqlx::query(
-            "SELECT listing.name, listing.version, CASE WHEN listing.walk_id = walk.id THEN 1 ELSE 0 END
+            "SELECT listing.name, listing.version
              FROM walk
              JOIN listing ON listing.source_id = walk.source_id
-             WHERE walk.id = $1 AND listing.gone_s IS NULL",
+             WHERE walk.id = $1 AND listing.gone_s IS NULL
+               AND CASE WHEN listing.walk_id = walk.id THEN 1 ELSE 0 END = $2
+             LIMIT $3",
         )
         .bind(walk.0)
+        .bind(i64::from(are_seen))
+        .bind(most)
         .fetch_all(&self.pools.reader)
         .await?;
-        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get::<i64, _>(2)? == 1))).collect()
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }
 }
+
+/// Name and version of an entry.
+pub type Key = (String, String);
 
 async fn insert(w: &mut Writing, walk: WalkId, finding: &ListFinding) -> Result<()> {
     let places: Vec<_> =

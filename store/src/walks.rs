@@ -5,8 +5,9 @@
 //! only two in a row; too much gone at once is held back and told instead.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
-use plumbline_rules::canonical::Hash;
+use plumbline_rules::canonical::{Hash, content_hash};
 use sqlx::Row;
 
 use crate::Store;
@@ -226,9 +227,14 @@ impl Store {
     ) -> Result<PageStored> {
         let mut w = self.pools.write().await?;
         let mut page = Page::open(&mut w, walk, now_s).await?;
-        for entry in entries {
-            page.store(&mut w, entry).await?;
+        for some in entries.chunks(NAMES) {
+            let some: Vec<Entry> = some.iter().map(storable).collect();
+            page.listed = listed_under(w.on(), page.walk.source, some.iter().map(|entry| entry.name.as_str())).await?;
+            for entry in &some {
+                page.store(&mut w, entry).await?;
+            }
         }
+        page.note_seen(&mut w).await?;
         page.choose_current(&mut w).await?;
         page.close(&mut w, entries.len(), next).await?;
         let stored = page.stored;
@@ -302,15 +308,120 @@ impl OpenWalk {
 }
 
 /// A listing as it was before its entry came again.
-struct Known {
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
     id: i64,
     target: i64,
-    document: i64,
+    pub(crate) document: i64,
     status: Option<String>,
+    status_message: Option<String>,
+    published_ms: Option<i64>,
+    updated_ms: Option<i64>,
+    pub(crate) meta: Option<String>,
     is_latest: bool,
     is_gone: bool,
     /// Of its document.
-    hash: Vec<u8>,
+    pub(crate) hash: Vec<u8>,
+}
+
+impl Known {
+    /// The listing as it stands once its entry is stored.
+    fn of(entry: &Entry, (id, target, document): (i64, i64, i64)) -> Known {
+        Known {
+            id,
+            target,
+            document,
+            status: entry.status.clone(),
+            status_message: entry.status_message.clone(),
+            published_ms: entry.published_ms,
+            updated_ms: entry.updated_ms,
+            meta: entry.meta.clone(),
+            is_latest: entry.is_latest.unwrap_or(false),
+            is_gone: false,
+            hash: content_hash(&entry.server).to_vec(),
+        }
+    }
+
+    /// Nothing is to be written but that it was seen.
+    fn is_as(&self, entry: &Entry, document: i64) -> bool {
+        self.document == document
+            && self.status == entry.status
+            && self.status_message == entry.status_message
+            && self.published_ms == entry.published_ms
+            && self.updated_ms == entry.updated_ms
+            && self.meta == entry.meta
+            && self.is_latest == entry.is_latest.unwrap_or(false)
+            && !self.is_gone
+    }
+}
+
+/// Listings by name and version.
+#[derive(Debug, Default)]
+pub(crate) struct Listed(HashMap<String, Vec<(String, Known)>>);
+
+impl Listed {
+    /// The listing of this name and version.
+    pub(crate) fn get(&self, name: &str, version: &str) -> Option<&Known> {
+        self.0.get(name)?.iter().find(|(known, _)| known == version).map(|(_, known)| known)
+    }
+
+    fn put(&mut self, name: &str, version: &str, known: Known) {
+        let versions = self.0.entry(name.to_owned()).or_default();
+        versions.retain(|(known, _)| known != version);
+        versions.push((version.to_owned(), known));
+    }
+}
+
+/// Names that are asked for in one statement, and ids that are written in one.
+pub(crate) const NAMES: usize = 100;
+
+/// The places of [`NAMES`] values in a statement, from the number on.
+fn places(from: usize) -> String {
+    (from..from + NAMES).map(|n| format!("${n}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What a registry listed under these names, at most [`NAMES`] of them, one statement for all.
+pub(crate) async fn listed_under<'n>(
+    on: &mut sqlx::AnyConnection,
+    source: i64,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<Listed> {
+    static SQL: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "SELECT listing.id, listing.target_id, listing.document_id, listing.status, listing.status_message,
+                    listing.published_ms, listing.updated_ms, listing.meta, listing.is_latest, listing.gone_s,
+                    document.hash, listing.name, listing.version
+             FROM listing
+             JOIN document ON document.id = listing.document_id
+             WHERE listing.source_id = $1 AND listing.name IN ({})",
+            places(2)
+        )
+    });
+    let names: Vec<&str> = names.take(NAMES).collect();
+    let Some(last) = names.last() else { return Ok(Listed::default()) };
+    // The text is ours: numbered places and nothing else.
+    let mut query = sqlx::query(sqlx::AssertSqlSafe(SQL.as_str())).bind(source);
+    for n in 0..NAMES {
+        query = query.bind(*names.get(n).unwrap_or(last));
+    }
+    let mut listed = Listed::default();
+    for row in query.fetch_all(on).await? {
+        let known = Known {
+            id: row.try_get(0)?,
+            target: row.try_get(1)?,
+            document: row.try_get(2)?,
+            status: row.try_get(3)?,
+            status_message: row.try_get(4)?,
+            published_ms: row.try_get(5)?,
+            updated_ms: row.try_get(6)?,
+            meta: row.try_get(7)?,
+            is_latest: row.try_get::<i64, _>(8)? != 0,
+            is_gone: row.try_get::<Option<i64>, _>(9)?.is_some(),
+            hash: row.try_get(10)?,
+        };
+        listed.put(row.try_get(11)?, row.try_get(12)?, known);
+    }
+    Ok(listed)
 }
 
 /// One page being stored.
@@ -329,6 +440,10 @@ struct Page {
     made_by: HashMap<i64, i64>,
     /// Owners met on this page.
     owners: HashMap<String, i64>,
+    /// What is listed under the names of this page.
+    listed: Listed,
+    /// Listings that came again as they were.
+    seen_again: Vec<i64>,
     stored: PageStored,
 }
 
@@ -347,19 +462,26 @@ impl Page {
             names: HashMap::new(),
             made_by: HashMap::new(),
             owners: HashMap::new(),
+            listed: Listed::default(),
+            seen_again: Vec::new(),
             stored: PageStored::default(),
         })
     }
 
     async fn store(&mut self, w: &mut Writing, entry: &Entry) -> Result<()> {
-        let entry = &storable(entry);
         self.stored.entries += 1;
-        let body = Body::new(entry.server.clone(), entry.semantic_hash, None);
-        let known = self.known(w, entry).await?;
+        let known = self.listed.get(&entry.name, &entry.version).cloned();
         let document = match &known {
-            Some(known) if known.hash == body.hash => known.document,
-            _ => documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?,
+            Some(known) if known.hash == content_hash(&entry.server) => known.document,
+            _ => {
+                let body = Body::new(entry.server.clone(), entry.semantic_hash, None);
+                documents::keep(w, SurfaceKind::ServerJson, &body, self.now_s).await?
+            }
         };
+        if let Some(known) = known.as_ref().filter(|known| known.is_as(entry, document)) {
+            self.seen_again.push(known.id);
+            return Ok(());
+        }
         let (listing, target) = match known {
             Some(known) => {
                 let has_moved = known.document != document
@@ -375,7 +497,10 @@ impl Page {
             }
             None => self.insert(w, entry, document).await?,
         };
+        // The same key may come again on this page.
+        self.listed.put(&entry.name, &entry.version, Known::of(entry, (listing, target, document)));
         if entry.is_latest == Some(true) && self.made_by.get(&target) != Some(&listing) {
+            self.note_seen(w).await?;
             // The version that loses the flag is not told of by the registry; one that this walk showed with it keeps it.
             sqlx::query(
                 "UPDATE listing SET is_latest = 0, changed_s = $4
@@ -395,29 +520,20 @@ impl Page {
         Ok(())
     }
 
-    async fn known(&self, w: &mut Writing, entry: &Entry) -> Result<Option<Known>> {
-        let row = sqlx::query(
-            "SELECT listing.id, listing.target_id, listing.document_id, listing.status, listing.is_latest,
-                    listing.gone_s, document.hash
-             FROM listing
-             JOIN document ON document.id = listing.document_id
-             WHERE listing.source_id = $1 AND listing.name = $2 AND listing.version = $3",
-        )
-        .bind(self.walk.source)
-        .bind(entry.name.as_str())
-        .bind(entry.version.as_str())
-        .fetch_optional(w.on())
-        .await?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(Known {
-            id: row.try_get(0)?,
-            target: row.try_get(1)?,
-            document: row.try_get(2)?,
-            status: row.try_get(3)?,
-            is_latest: row.try_get::<i64, _>(4)? != 0,
-            is_gone: row.try_get::<Option<i64>, _>(5)?.is_some(),
-            hash: row.try_get(6)?,
-        }))
+    /// Notes of what came again as it was that this walk has seen it.
+    async fn note_seen(&mut self, w: &mut Writing) -> Result<()> {
+        static SQL: LazyLock<String> = LazyLock::new(|| {
+            format!("UPDATE listing SET last_seen_s = $1, walk_id = $2, missed = 0 WHERE id IN ({})", places(3))
+        });
+        for ids in std::mem::take(&mut self.seen_again).chunks(NAMES) {
+            // The text is ours: numbered places and nothing else.
+            let mut update = sqlx::query(sqlx::AssertSqlSafe(SQL.as_str())).bind(self.now_s).bind(self.walk.id);
+            for n in 0..NAMES {
+                update = update.bind(ids.get(n).or(ids.last()).copied());
+            }
+            update.execute(w.on()).await?;
+        }
+        Ok(())
     }
 
     async fn update(

@@ -406,7 +406,8 @@ async fn the_recorded_registry_comes_out_as_it_is() {
 async fn what_the_rules_say_of_a_list_stands_with_its_walk() {
     for_each_database(async |store| {
         let source = registry(&store).await;
-        walk(&store, source, &[entry("a/x", "1.0.0"), entry("b/y", "1.0.0")], NOON).await;
+        let all: Vec<_> = ["a/x", "b/y", "c/1", "c/2", "c/3", "c/4"].map(|name| entry(name, "1.0.0")).into();
+        walk(&store, source, &all, NOON).await;
         let on = begin(&store, source, NOON + 1).await;
         let edited =
             Entry { server: br#"{"name":"a/x","version":"1.0.0","title":"X"}"#.to_vec(), ..entry("a/x", "1.0.0") };
@@ -414,11 +415,11 @@ async fn what_the_rules_say_of_a_list_stands_with_its_walk() {
         assert_eq!((before.len(), before[0].entry), (1, 1));
         assert_eq!(before[0].server, entry("a/x", "1.0.0").server);
 
-        store.store_page(on.id, &[entry("a/x", "1.0.0")], None, NOON + 1).await.unwrap();
-        let mut keys = store.listed_keys(on.id).await.unwrap();
-        keys.sort();
-        let key = |name: &str, seen| (name.to_owned(), "1.0.0".to_owned(), seen);
-        assert_eq!(keys, [key("a/x", true), key("b/y", false)]);
+        store.store_page(on.id, &all[..1], Some("a"), NOON + 1).await.unwrap();
+        assert_eq!(store.missing_keys(on.id, 9).await.unwrap(), (vec![], vec![]), "too much is missing to tell");
+        store.store_page(on.id, &all[2..], None, NOON + 1).await.unwrap();
+        let (missing, seen) = store.missing_keys(on.id, 9).await.unwrap();
+        assert_eq!((missing, seen.len()), (vec![("b/y".to_owned(), "1.0.0".to_owned())], 5));
 
         let finding = |rule, severity, occurrences| ListFinding {
             rule,
