@@ -169,6 +169,7 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         store,
         judging: settings.judging(),
         settings: settings.crawl,
+        probing: settings.probe,
         ruleset,
         variants: Default::default(),
         registries,

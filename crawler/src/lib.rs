@@ -12,6 +12,7 @@
 //! It knows protocols and the network, never SQL and pages.
 
 pub mod counters;
+mod endpoint;
 pub mod net;
 pub mod opt_out;
 pub mod pass;
@@ -38,6 +39,7 @@ use plumbline_store::ids::RulesetId;
 use plumbline_store::steering::OptOuts;
 
 use crate::net::{Client, Header, NetError};
+use crate::probe::mcp::ProbeSettings;
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
 use crate::walk::RegistrySource;
@@ -51,6 +53,8 @@ pub struct Crawler {
     pub client: Client,
     /// How often, how long.
     pub settings: CrawlSettings,
+    /// What endpoints are asked.
+    pub probing: ProbeSettings,
     /// What the rules are told.
     pub judging: judge::Settings,
     /// The rules in use.

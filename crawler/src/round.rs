@@ -23,6 +23,7 @@ use plumbline_store::reach::OutcomeClass;
 use plumbline_store::record::{BATCH, Observation, Recorded, Served};
 use plumbline_store::sources::CrawlCounts;
 use plumbline_store::surfaces::{DueSurface, Feed, Take, Validators};
+use plumbline_store::words::SurfaceKind;
 use rand::Rng;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -37,7 +38,7 @@ use crate::schedule::{self, Wait};
 use crate::sources::domains;
 use crate::targets::{document_kind, file_path};
 use crate::witness::Look;
-use crate::{CrawlError, Crawler, pass};
+use crate::{CrawlError, Crawler, endpoint, pass};
 
 /// Surfaces taken on at a time. Most of them wait for their host's turn, which costs next to nothing.
 const IN_FLIGHT: usize = 1000;
@@ -97,28 +98,46 @@ pub async fn round(
 ) -> Result<RoundEnd, CrawlError> {
     let now_s = crawler.now_s();
     crawler.witness.expect(crawler.store.usual_failures(now_s).await?);
-    let (observed, observations) = mpsc::channel(BATCH * 2);
-    let recorder = tokio::spawn(record(crawler.clone(), stop.clone(), observations));
     crawler.reporter.note(|progress| progress.is_round_running = true);
-    let worked = work(crawler, crawl, stop, going, observed).await;
-    let recorded = recorder.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    let mut end = RoundEnd::default();
+    loop {
+        let (observed, observations) = mpsc::channel(BATCH * 2);
+        let recorder = tokio::spawn(record(crawler.clone(), stop.clone(), observations));
+        let worked = work(crawler, crawl, stop, &going, observed).await;
+        let recorded = recorder.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        let (recorded, given_back) = match (recorded, worked) {
+            (Ok(recorded), Ok(given_back)) => (recorded, given_back),
+            (Err(error), _) | (_, Err(error)) => {
+                crawler.reporter.note(|progress| progress.is_round_running = false);
+                return Err(error);
+            }
+        };
+        end.add(&recorded);
+        end.given_back += given_back;
+        // What documents lead to is due as soon as it is recorded, which may be after the last look was begun.
+        if recorded.linked == 0 || stop.is_cancelled() {
+            break;
+        }
+    }
     crawler.reporter.note(|progress| progress.is_round_running = false);
-    let (recorded, given_back) = (recorded?, worked?);
-    Ok(RoundEnd {
-        looked_at: recorded.observations as u64,
-        faults: recorded.faults as u64,
-        given_back,
-        opened: recorded.opened,
-        resolved: recorded.resolved,
-        regressed: recorded.regressed,
-    })
+    Ok(end)
+}
+
+impl RoundEnd {
+    fn add(&mut self, recorded: &Recorded) {
+        self.looked_at += recorded.observations as u64;
+        self.faults += recorded.faults as u64;
+        self.opened += recorded.opened;
+        self.resolved += recorded.resolved;
+        self.regressed += recorded.regressed;
+    }
 }
 
 async fn work(
     crawler: &Arc<Crawler>,
     crawl: CrawlId,
     stop: &CancellationToken,
-    going: impl Fn(Duration) -> Going,
+    going: &impl Fn(Duration) -> Going,
     observed: mpsc::Sender<Observation>,
 ) -> Result<u64, CrawlError> {
     let mut at_work = HashSet::new();
@@ -257,6 +276,9 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
     if let Some(rest) = rest_of(crawler, &surface) {
         return Ok(postponed(crawler, crawl, &surface, rest));
     }
+    if surface.kind == SurfaceKind::McpEndpoint {
+        return endpoint::observe(crawler, crawl, &surface).await;
+    }
     let mut seen = see(crawler, &surface).await?;
     let now_s = crawler.now_s();
     if matches!(surface.from, Feed::Fetched) && file_path(&surface.url).is_none() {
@@ -271,6 +293,9 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         progress.answered += u64::from(seen.observed.outcome.is_up());
     });
     let next_due_s = next_due(crawler, &surface, seen.observed.outcome, now_s).await?;
+    let is_listed = surface.kind == SurfaceKind::ServerJson && crawler.probing.endpoints;
+    let listed = seen.document.as_ref().and_then(Document::root).filter(|_| is_listed);
+    let links = listed.map(endpoint::links);
     let session = match surface.from {
         Feed::Fetched if !seen.observed.session.exchanges.is_empty() => {
             serde_json::to_vec(&seen.observed.recorded()).ok()
@@ -295,6 +320,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         judged: judgement.judged,
         fires_on_old: None,
         session,
+        links,
         next_due_s,
     })
 }
@@ -326,12 +352,13 @@ fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Dura
         judged: None,
         fires_on_old: None,
         session: None,
+        links: None,
         next_due_s: Some(now_s + after_s),
     }
 }
 
 /// The outcome as it may be recorded: whoever does not answer is blamed only when somebody else does.
-async fn weighed(crawler: &Crawler, surface: &DueSurface, observed: &Observed, now_s: i64) -> Outcome {
+pub(crate) async fn weighed(crawler: &Crawler, surface: &DueSurface, observed: &Observed, now_s: i64) -> Outcome {
     let has_answer = observed.session.exchanges.iter().any(|exchange| exchange.response.is_some());
     let look = Look { url: &surface.url, outcome: observed.outcome, has_answer };
     crawler.witness.note(look, now_s);
@@ -529,7 +556,7 @@ fn context_hash(crawler: &Crawler, subject: &Subject<'_>, report: &Report) -> Ha
     content_hash(context.to_string().as_bytes())
 }
 
-fn said(outcome: &Said) -> serde_json::Value {
+pub(crate) fn said(outcome: &Said) -> serde_json::Value {
     match outcome {
         Said::Fires(occurrences) => serde_json::json!(occurrences),
         Said::Passes => serde_json::json!("passes"),
@@ -538,7 +565,7 @@ fn said(outcome: &Said) -> serde_json::Value {
     }
 }
 
-async fn next_due(
+pub(crate) async fn next_due(
     crawler: &Crawler,
     surface: &DueSurface,
     outcome: Outcome,
@@ -551,6 +578,7 @@ async fn next_due(
     let settings = &crawler.settings;
     let usual_s = match document_kind(surface.kind) {
         Some(Kind::AgentCard) => settings.card_interval_s,
+        _ if surface.kind == SurfaceKind::McpEndpoint => settings.endpoint_interval_s,
         _ if file_path(&surface.url).is_some() => settings.file_interval_s,
         _ => settings.url_interval_s,
     };
@@ -598,6 +626,7 @@ async fn record(
         total.resolved += recorded.resolved;
         total.regressed += recorded.regressed;
         total.documents_changed += recorded.documents_changed;
+        total.linked += recorded.linked;
     }
     Ok(total)
 }

@@ -205,7 +205,7 @@ fn tags(tags: &[String]) -> Vec<(String, String)> {
 fn target_kind(kind: Kind) -> TargetKind {
     match surface_kind(kind) {
         SurfaceKind::AgentCard => TargetKind::A2aAgent,
-        SurfaceKind::ServerJson | SurfaceKind::McpServerCard => TargetKind::McpServer,
+        SurfaceKind::ServerJson | SurfaceKind::McpServerCard | SurfaceKind::McpEndpoint => TargetKind::McpServer,
         SurfaceKind::Openapi => TargetKind::OpenapiService,
         SurfaceKind::OauthProtectedResource
         | SurfaceKind::OauthAuthorizationServer

@@ -324,6 +324,19 @@ impl Response {
         self.header("content-type").and_then(MediaType::parse)
     }
 
+    /// Leaves of the body what a record keeps of it, and says so when that is not all.
+    pub fn shorten(&mut self, most: usize) {
+        if let Some(raw) = self.raw.as_mut().filter(|raw| raw.len() > most) {
+            raw.truncate(raw.floor_char_boundary(most));
+            self.cut = Some(Cut::Record);
+        }
+        if let Some(encoded) = self.raw_base64.as_mut().filter(|encoded| encoded.len() > most) {
+            // Whole groups of four letters, so that what is left can be read.
+            encoded.truncate(most / 4 * 4);
+            self.cut = Some(Cut::Record);
+        }
+    }
+
     /// The decoded body.
     pub fn body(&self) -> Cow<'_, [u8]> {
         match (&self.raw, &self.raw_base64) {
@@ -393,6 +406,8 @@ pub enum Cut {
     Timeout,
     /// The content coding could not be undone.
     BadEncoding,
+    /// It was whole when it came; the record keeps only its beginning.
+    Record,
 }
 
 /// Why there was no answer. The spelling is that of the vectors; dashboard.md §3 maps them to reach reasons.

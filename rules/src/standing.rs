@@ -3,6 +3,7 @@
 //! Detection and conformance are two answers: what is confirmed may have errors, and what is refused is no failure.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::authorization::{AsPlace, Chain, json_of, member};
 use crate::conversation::{Conversation, Era, MODERN, Turn, wire_failure};
@@ -133,6 +134,51 @@ impl Standing {
     pub fn newest(&self) -> Option<&str> {
         self.revisions.last().map(String::as_str)
     }
+}
+
+/// What an endpoint says of itself, in one document whose order does not depend on the server's: how it is called, what it
+/// can do and what it lists. `None` where nothing was said.
+#[must_use]
+pub fn self_description(session: &Session) -> Option<Value> {
+    let conversation = Conversation::read(session, None, None, None);
+    if conversation.era == Era::Unknown {
+        return None;
+    }
+    let handshake = |step| conversation.handshake(step).and_then(Turn::result);
+    let (modern, legacy) = (handshake(Step::Discover), handshake(Step::Initialize));
+    let either = |name: &str| modern.and_then(|r| r.get(name)).or_else(|| legacy.and_then(|r| r.get(name)));
+    let server = modern.and_then(|result| result.get("_meta")?.get("io.modelcontextprotocol/serverInfo"));
+    let server = server.or_else(|| legacy.and_then(|result| result.get("serverInfo")));
+    let mut description = json!({ "era": conversation.era, "revisions": revisions(&conversation) });
+    let members =
+        [("serverInfo", server), ("capabilities", either("capabilities")), ("instructions", either("instructions"))];
+    for (name, value) in members {
+        if let Some(value) = value {
+            description[name] = value.to_value();
+        }
+    }
+    let lists = [
+        (Step::ToolsList, "tools", "name"),
+        (Step::ResourcesList, "resources", "uri"),
+        (Step::TemplatesList, "resourceTemplates", "uriTemplate"),
+        (Step::PromptsList, "prompts", "name"),
+    ];
+    for (step, list, key) in lists {
+        if let Some(items) = whole_list(&conversation, step, list, key) {
+            description[list] = items.into();
+        }
+    }
+    Some(description)
+}
+
+/// What is listed, in one era, sorted by its key.
+fn whole_list(conversation: &Conversation<'_>, step: Step, list: &str, key: &str) -> Option<Vec<Value>> {
+    let revision = conversation.of(step).find(|turn| turn.result().is_some())?.revision;
+    let pages = conversation.of(step).filter(|turn| turn.revision == revision).filter_map(Turn::result);
+    let items = pages.filter_map(|result| result.get(list)).flat_map(Node::items).map(Node::to_value);
+    let mut items: Vec<Value> = items.collect();
+    items.sort_by(|one, other| one[key].as_str().cmp(&other[key].as_str()));
+    Some(items)
 }
 
 fn revisions(conversation: &Conversation<'_>) -> Vec<String> {

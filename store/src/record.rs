@@ -24,7 +24,7 @@ use crate::rows::{Bits, DAY_S, clean_or_none, count, pack, shortened, unpack, wo
 use crate::rulesets::Catalogue;
 use crate::sources::{self, CrawlCounts};
 use crate::surfaces::Validators;
-use crate::targets::{self, Counts, Face, TargetRow};
+use crate::targets::{self, Counts, Face, Link, TargetRow};
 use crate::trends::Trends;
 use crate::words::{EventKind, Headline, Known, Role, SurfaceKind};
 
@@ -69,6 +69,8 @@ pub struct Observation {
     pub fires_on_old: Option<Vec<String>>,
     /// The recorded conversation as JSON.
     pub session: Option<Vec<u8>>,
+    /// The surfaces that the document leads to, where it was read for them; `None` leaves those that are known.
+    pub links: Option<Vec<Link>>,
     /// When the surface is due next; `None` takes it off the schedule.
     pub next_due_s: Option<i64>,
 }
@@ -101,6 +103,8 @@ pub struct Recorded {
     pub faults: usize,
     /// Surfaces that serve another document.
     pub documents_changed: usize,
+    /// Surfaces that documents lead to and that nobody knew: they are due at once.
+    pub linked: usize,
 }
 
 /// A surface before an observation.
@@ -265,6 +269,9 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     let face = face(seen, &before, &after, &reach, at_s);
     for target in &targets {
         fold_target(w, batch, target, &face, after.document_changed, at_s).await?;
+    }
+    for (target, links) in targets.iter().filter(|target| target.role == Role::Main).zip(seen.links.iter().cycle()) {
+        batch.recorded.linked += targets::link(w, &mut batch.trends, target.id, links, at_s).await?;
     }
     sqlx::query("DELETE FROM lease WHERE kind = 'surface' AND subject_id = $1")
         .bind(seen.surface.0)

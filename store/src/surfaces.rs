@@ -322,6 +322,23 @@ impl Store {
         surface(&row.ok_or_else(|| Error::Missing { what: "surface", id: id.to_string() })?)
     }
 
+    /// Whether somebody named the surface itself, and it was not only found in a document.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_named_itself(&self, id: SurfaceId) -> Result<bool> {
+        let target: Option<i64> = sqlx::query_scalar(
+            "SELECT target_id
+             FROM target_surface
+             WHERE surface_id = $1 AND role = 'main' AND removed_s IS NULL
+             LIMIT 1",
+        )
+        .bind(id.0)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        Ok(target.is_some())
+    }
+
     /// The surface of this kind at this address; `None`: nobody named it yet.
     ///
     /// # Errors

@@ -144,25 +144,7 @@ impl Store {
     pub async fn set_links(&self, target: TargetId, links: &[Link], now_s: i64) -> Result<()> {
         let mut w = self.pools.write().await?;
         let mut trends = Trends::default();
-        let mut named = Vec::with_capacity(links.len());
-        for link in links.iter().filter(|link| link.url.len() <= LONGEST_URL) {
-            let host = host(&mut w, link.host.as_ref(), now_s).await?;
-            let tied = Tied { kind: link.kind, url: &link.url, role: link.role, host, interval_s: None };
-            named.push((tie(&mut w, target.0, &tied, now_s).await?, link.role));
-        }
-        let rows = sqlx::query(
-            "SELECT surface_id, role FROM target_surface WHERE target_id = $1 AND removed_s IS NULL AND role <> 'main'",
-        )
-        .bind(target.0)
-        .fetch_all(w.on())
-        .await?;
-        for row in rows {
-            let (surface, role): (i64, Role) = (row.try_get(0)?, word("role", row.try_get(1)?)?);
-            if !named.contains(&(surface, role)) {
-                untie(&mut w, &mut trends, target.0, surface, role, now_s).await?;
-            }
-        }
-        refold(&mut w, &mut trends, target.0, now_s).await?;
+        link(&mut w, &mut trends, target.0, links, now_s).await?;
         trends.write(&mut w, now_s).await?;
         w.commit().await
     }
@@ -555,6 +537,40 @@ pub(crate) struct Tied<'a> {
     pub(crate) role: Role,
     pub(crate) host: Option<i64>,
     pub(crate) interval_s: Option<i64>,
+}
+
+/// Makes these the surfaces that a target leads to, beside its own. Gives how many are new to it.
+pub(crate) async fn link(
+    w: &mut Writing,
+    trends: &mut Trends,
+    target: i64,
+    links: &[Link],
+    now_s: i64,
+) -> Result<usize> {
+    let rows = sqlx::query(
+        "SELECT surface_id, role FROM target_surface WHERE target_id = $1 AND removed_s IS NULL AND role <> 'main'",
+    )
+    .bind(target)
+    .fetch_all(w.on())
+    .await?;
+    let mut before: Vec<(i64, Role)> = Vec::with_capacity(rows.len());
+    for row in rows {
+        before.push((row.try_get(0)?, word("role", row.try_get(1)?)?));
+    }
+    let mut named = Vec::with_capacity(links.len());
+    for link in links.iter().filter(|link| link.url.len() <= LONGEST_URL) {
+        let host = host(w, link.host.as_ref(), now_s).await?;
+        let tied = Tied { kind: link.kind, url: &link.url, role: link.role, host, interval_s: None };
+        named.push((tie(w, target, &tied, now_s).await?, link.role));
+    }
+    for (surface, role) in before.iter().filter(|tie| !named.contains(tie)) {
+        untie(w, trends, target, *surface, *role, now_s).await?;
+    }
+    let new = named.iter().filter(|tie| !before.contains(tie)).count();
+    if new > 0 || named.len() != before.len() {
+        refold(w, trends, target, now_s).await?;
+    }
+    Ok(new)
 }
 
 /// Ties a surface to a target, making it (due at once) when nobody named it before.

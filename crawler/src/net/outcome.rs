@@ -137,7 +137,7 @@ fn of_response(response: &Response, asked: Asked) -> Outcome {
 
 fn whole(cut: Option<Cut>) -> Outcome {
     match cut {
-        None | Some(Cut::Limit) => Outcome::Ok,
+        None | Some(Cut::Limit | Cut::Record) => Outcome::Ok,
         Some(Cut::Truncated) => Outcome::Unreachable(Unreachable::Truncated),
         Some(Cut::Timeout) => Outcome::Unreachable(Unreachable::ReadTimeout),
         Some(Cut::BadEncoding) => Outcome::Unreachable(Unreachable::BadEncoding),

@@ -204,6 +204,7 @@ pub fn seen(surface: SurfaceId, at_s: i64, document: &str, judged: Judged) -> Ob
         validators: None,
         judged: Some(judged),
         fires_on_old: None,
+        links: None,
         session: None,
         next_due_s: Some(at_s + HOUR),
     }
@@ -227,6 +228,7 @@ pub fn unseen(surface: SurfaceId, at_s: i64, outcome: &str) -> Observation {
         validators: None,
         judged: None,
         fires_on_old: None,
+        links: None,
         session: None,
         next_due_s: Some(at_s + HOUR),
     }

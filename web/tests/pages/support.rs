@@ -223,6 +223,7 @@ impl World {
             validators: None,
             judged,
             fires_on_old: None,
+            links: None,
             session: None,
             next_due_s: Some(at_s + 7_200),
         };

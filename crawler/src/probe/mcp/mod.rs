@@ -27,6 +27,8 @@ use crate::net::{Ask, Asked, BodyKind, Client, Header, Listen, NetError, Opened,
 settings! {
     /// How MCP endpoints are probed.
     pub struct ProbeSettings {
+        /// Whether the endpoints that registries list are probed.
+        pub endpoints: bool = true,
         /// Whether odd but harmless requests are made too, at most once a day to each endpoint.
         pub odd_requests: bool = true,
         /// For the head of an answer, milliseconds.
@@ -44,6 +46,8 @@ settings! {
         pub endpoint_event_ms: u64 = 10_000,
         /// How long before tools are listed a third time when two lists differ, milliseconds.
         pub third_list_ms: u64 = 5_000,
+        /// How long the answers of one run may take together before it is broken off, milliseconds.
+        pub run_ms: u64 = 180_000,
         /// How long before a connection that failed is tried again, milliseconds. 0: it is not.
         pub again_ms: u64 = 30_000,
     }
@@ -73,6 +77,9 @@ pub async fn observe(client: &Client, ask: &EndpointAsk, settings: &ProbeSetting
     while let Some(next) = plan.next(&run.session) {
         let heard = run.act(next, plan.endpoint()).await?;
         plan.heard(&heard);
+        if run.took_ms() > settings.run_ms {
+            plan.stop();
+        }
     }
     run.hang_up();
     let outcome = reached(&run.session);
@@ -109,6 +116,10 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    fn took_ms(&self) -> u64 {
+        self.session.exchanges.iter().map(|exchange| exchange.took_ms).sum()
+    }
+
     /// Does the next thing, records it, and gives what the plan is to hear of it.
     async fn act(&mut self, next: Next, endpoint: &str) -> Result<Vec<Exchange>, NetError> {
         match next {
@@ -249,10 +260,7 @@ impl Run<'_> {
 
 /// A failure to connect that may be over in a moment.
 fn may_pass(error: WireError) -> bool {
-    matches!(
-        error,
-        WireError::Dns | WireError::DnsTimeout | WireError::Refused | WireError::ConnectTimeout | WireError::Reset
-    )
+    matches!(error, WireError::Refused | WireError::ConnectTimeout | WireError::Reset)
 }
 
 fn method(verb: Verb) -> Method {

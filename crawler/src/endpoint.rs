@@ -1,0 +1,157 @@
+//! An MCP endpoint in a round: probed, judged by the whole conversation, and kept as what it says of itself.
+
+use plumbline_rules::canonical::{content_hash, semantic_hash};
+use plumbline_rules::document::{Document, Node, Type};
+use plumbline_rules::judge::Given;
+use plumbline_rules::reach::Outcome;
+use plumbline_rules::report::Report;
+use plumbline_rules::session::{Session, Surface};
+use plumbline_rules::session_judge::judge_session;
+use plumbline_rules::standing::{Standing, self_description};
+use plumbline_store::documents::Body;
+use plumbline_store::ids::CrawlId;
+use plumbline_store::judged::Judged;
+use plumbline_store::record::{Observation, Served};
+use plumbline_store::surfaces::DueSurface;
+use plumbline_store::targets::Link;
+use plumbline_store::words::{Role, SurfaceKind};
+use url::Url;
+
+use crate::probe::mcp::{self, EndpointAsk};
+use crate::round::{next_due, said, weighed};
+use crate::targets::host_of;
+use crate::{CrawlError, Crawler};
+
+/// Seconds of a day: odd requests are made at the first look of each.
+const DAY_S: i64 = 86_400;
+/// Characters taken over from what a server says about itself.
+const MAX_OWN_WORDS: usize = 400;
+
+/// The endpoints that a `server.json` lists: every remote whose address can be called as it stands.
+pub(crate) fn links(server_json: Node<'_>) -> Vec<Link> {
+    let remotes = server_json.get("remotes").filter(|remotes| remotes.kind() == Type::Array);
+    let urls = remotes.into_iter().flat_map(Node::items).filter_map(|remote| remote.get("url")?.text());
+    let mut links: Vec<Link> = Vec::new();
+    for url in urls.filter_map(callable) {
+        if !links.iter().any(|link| link.url == url) {
+            let host = host_of(&url);
+            links.push(Link { kind: SurfaceKind::McpEndpoint, url, role: Role::Endpoint, host });
+        }
+    }
+    links
+}
+
+/// An address as all who list it share it; `None` for one with variables or of another scheme.
+fn callable(url: &str) -> Option<String> {
+    if url.contains(['{', '}']) {
+        return None;
+    }
+    let mut parsed = Url::parse(url.trim()).ok()?;
+    parsed.set_fragment(None);
+    matches!(parsed.scheme(), "http" | "https").then(|| parsed.to_string())
+}
+
+/// Probes an endpoint and judges what it said.
+///
+/// # Errors
+/// Only when we failed.
+pub(crate) async fn observe(
+    crawler: &Crawler,
+    crawl: CrawlId,
+    surface: &DueSurface,
+) -> Result<Observation, CrawlError> {
+    let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
+    let odd = crawler.probing.odd_requests && is_first_today(crawler, surface).await?;
+    let ask = EndpointAsk { url: surface.url.clone(), headers, odd };
+    let mut observed = mcp::observe(&crawler.client, &ask, &crawler.probing).await?;
+    let now_s = crawler.now_s();
+    observed.outcome = weighed(crawler, surface, &observed, now_s).await;
+    let traits = crawler.traits_of(surface).await?;
+    let ruleset = crawler.ruleset_of(&traits).await?;
+    // The address of a listing is judged there.
+    let listed = !crawler.store.is_named_itself(surface.id).await?;
+    let given = Given { listed, ..traits };
+    let report = judge_session(&observed.session, Surface::Mcp, None, &given, &crawler.judging);
+    let standing = Standing::of(&observed.session);
+    let may_move = matches!(observed.outcome, Outcome::Ok | Outcome::Gated(_) | Outcome::Absent(_));
+    let judged = (may_move && !standing.is_incomplete).then(|| {
+        let context = content_hash(context(crawler, &given, &report).as_bytes());
+        Judged { is_complete: report.has_document, ..Judged::of(&report, ruleset, context) }
+    });
+    let described = self_description(&observed.session).filter(|_| judged.is_some());
+    crawler.reporter.note(|progress| {
+        progress.looked_at += 1;
+        progress.answered += u64::from(observed.outcome.is_up());
+    });
+    let says = |pointer: &str| described.as_ref()?.pointer(pointer)?.as_str().map(shortened);
+    Ok(Observation {
+        surface: surface.id,
+        crawl: Some(crawl),
+        at_s: now_s,
+        outcome: observed.outcome,
+        status: observed.status(),
+        took_ms: u32::try_from(observed.took_ms()).unwrap_or(u32::MAX),
+        is_verification: false,
+        witness_good: true,
+        declared_version: says("/serverInfo/version"),
+        name: says("/serverInfo/title").or_else(|| says("/serverInfo/name")),
+        summary: says("/instructions"),
+        served: served(described.as_ref()),
+        validators: None,
+        judged,
+        fires_on_old: None,
+        session: kept(&observed.recorded()),
+        links: None,
+        next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,
+    })
+}
+
+/// Whether nobody looked at it yet since midnight UTC.
+async fn is_first_today(crawler: &Crawler, surface: &DueSurface) -> Result<bool, CrawlError> {
+    let last_s = crawler.store.surface(surface.id).await?.last_attempt_s;
+    let today = crawler.now_s().div_euclid(DAY_S);
+    Ok(last_s.is_none_or(|last_s| last_s.div_euclid(DAY_S) != today))
+}
+
+/// Everything that the judgement depends on besides what the endpoint says of itself.
+fn context(crawler: &Crawler, given: &Given, report: &Report) -> String {
+    let results: Vec<_> = report.results.iter().map(|result| (result.rule.id, said(&result.outcome))).collect();
+    serde_json::json!({ "settings": crawler.judging, "given": given, "live": results }).to_string()
+}
+
+fn served(described: Option<&serde_json::Value>) -> Served {
+    let Some(described) = described else { return Served::Nothing };
+    let text = described.to_string();
+    let semantic = Document::from_text(&text).root().map(semantic_hash);
+    Served::Body(Body::new(text.into_bytes(), semantic, Some("application/json".to_owned())))
+}
+
+/// Bytes of one body that are kept with the conversation.
+const KEPT_BODY: usize = 64 << 10;
+
+/// The conversation for the record: secrets as length and hash, of long bodies the beginning.
+fn kept(session: &Session) -> Option<Vec<u8>> {
+    let mut session = session.clone().masked();
+    for response in session.exchanges.iter_mut().filter_map(|exchange| exchange.response.as_mut()) {
+        response.shorten(KEPT_BODY);
+    }
+    serde_json::to_vec(&session).ok()
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_OWN_WORDS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_remote_that_can_be_called_is_an_endpoint_once() {
+        let text = r#"{"remotes": [{"url": "https://A.example/mcp"}, {"url": "https://a.example:443/mcp#x"}, {"url": "https://{tenant}.example/mcp"}, {"url": "ws://a.example/"}, {"url": 7}, {"url": "http://b.example/sse", "type": "sse"}]}"#;
+        let document = Document::from_text(text);
+        let urls: Vec<String> = links(document.root().expect("JSON")).into_iter().map(|link| link.url).collect();
+        assert_eq!(urls, ["https://a.example/mcp", "http://b.example/sse"]);
+        assert!(links(Document::from_text(r#"{"remotes": {}}"#).root().expect("JSON")).is_empty());
+    }
+}
