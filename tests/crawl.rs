@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use support::{crawl, entry, json_answer, ok_answer, plumbline, registry, server, settings, status_answer};
 
@@ -208,5 +209,42 @@ fn what_is_settled_about_a_rule_counts_at_once_and_is_nobodys_fix_or_regression(
         assert_eq!(summary["regressed"], 0, "row {number}: {summary}");
         let (summary, _) = crawl(folder.path(), &[]);
         assert_eq!(summary["looked_at"], 0, "row {number}: nothing is left to be judged again: {summary}");
+    }
+}
+
+#[test]
+fn the_keys_that_a_card_names_are_asked_for_and_its_signature_is_held_against_them() {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let signed = |address: &std::net::SocketAddr| {
+        let header = format!(r#"{{"alg":"EdDSA","typ":"JOSE","kid":"k1","jku":"http://{address}/jwks.json"}}"#);
+        let signature = format!(
+            r#"{{ "signatures": [{{ "protected": "{}", "signature": "{}" }}],"#,
+            URL_SAFE_NO_PAD.encode(header),
+            URL_SAFE_NO_PAD.encode([7; 64])
+        );
+        card().replacen('{', &signature, 1)
+    };
+    let keys = r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "k1", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+    for (has_keys, word) in [(true, "deviates"), (false, "sound")] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let place = Arc::new(OnceLock::new());
+        let (counted, own) = (asked.clone(), place.clone());
+        let address = server(move |request| match request.path.as_str() {
+            "/.well-known/agent-card.json" => {
+                ok_answer("application/json", &signed(own.get().expect("it was asked after it was told")))
+            }
+            "/jwks.json" => {
+                counted.fetch_add(1, Ordering::SeqCst);
+                if has_keys { ok_answer("application/json", keys) } else { status_answer(404) }
+            }
+            _ => status_answer(404),
+        });
+        place.set(address).expect("it is told once");
+        let folder = tempfile::tempdir().expect("a folder");
+        settings(folder.path(), None, &[format!("http://{address}/")]);
+        let (summary, _) = crawl(folder.path(), &[]);
+        assert_eq!(summary["headlines"][word], 1, "{summary}");
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "the key set is asked for once");
     }
 }

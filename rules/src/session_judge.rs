@@ -53,6 +53,12 @@ pub fn document_of(response: &Response) -> Document {
     if response.cut == Some(Cut::Limit) { document.with_more_behind() } else { document }
 }
 
+/// Where the keys are with which the signatures of a card can be checked: to be asked for with step `jku`, in the same
+/// conversation.
+pub fn key_addresses(card: &Document) -> Vec<String> {
+    crate::a2a::key_addresses(card)
+}
+
 /// Where a document came from, by what its context says or else by the address it was fetched from (decisions 9).
 pub fn origin(given: &Given, address: Option<&str>) -> Origin {
     let address = given.served_from.as_deref().or(given.url.as_deref()).or(address);

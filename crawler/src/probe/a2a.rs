@@ -1,8 +1,9 @@
-//! An agent's card: asked with and without `A2A-Version: 1.0`, and at the path before 0.3 only after the current one failed.
+//! An agent's card: asked with and without `A2A-Version: 1.0`, at the path before 0.3 only after the current one failed, and
+//! then the key sets that its signatures name.
 
 use http::header::{HeaderName, HeaderValue};
-use plumbline_rules::session::{Exchange, Step, Surface};
-use plumbline_rules::session_judge::document_of_record;
+use plumbline_rules::session::{Exchange, Session, Step, Surface};
+use plumbline_rules::session_judge::{document_of, document_of_record, key_addresses};
 
 use super::{Body, Observed, apart, came_to_nothing, served};
 use crate::net::{Ask, Asked, BodyKind, Client, Fetched, Header, NetError, Validators, outcome};
@@ -39,10 +40,25 @@ pub async fn observe(client: &Client, ask: &CardAsk) -> Result<Observed, NetErro
     }
     let exchanges: Vec<Exchange> = answers.iter().flat_map(|fetched| fetched.exchanges.iter().cloned()).collect();
     let outcome = outcome(&exchanges, Asked::Document);
-    let (session, robots) = apart(exchanges);
+    let (mut session, mut robots) = apart(exchanges);
     let body =
         if unchanged { Body::Unchanged } else { served(&session, document_of_record(&session, Surface::AgentCard)) };
+    if let Body::Answer(number) = body {
+        for address in keys_of(&session, number) {
+            let keys =
+                client.fetch(Ask { step: Some(Step::Jku), ..Ask::get(address, BodyKind::OauthMetadata) }).await?;
+            let (keys, about_robots) = apart(keys.exchanges);
+            session.exchanges.extend(keys.exchanges);
+            robots.extend(about_robots);
+        }
+    }
     Ok(Observed { session, robots, outcome, body })
+}
+
+/// Where the keys of the card's signatures are; none for a card that is not signed.
+fn keys_of(session: &Session, number: usize) -> Vec<String> {
+    let response = session.exchanges.get(number).and_then(|exchange| exchange.response.as_ref());
+    response.map(|response| key_addresses(&document_of(response))).unwrap_or_default()
 }
 
 async fn fetch(client: &Client, ask: &CardAsk, step: Step, url: &str) -> Result<Fetched, NetError> {

@@ -35,9 +35,10 @@ pub enum Body {
 }
 
 impl Observed {
-    /// Status of the last answer, if there was one.
+    /// Status of the last answer about the surface itself, if there was one.
     pub fn status(&self) -> Option<u16> {
-        self.session.exchanges.iter().rev().find_map(|exchange| exchange.response.as_ref()).map(|r| r.status)
+        let own = self.session.exchanges.iter().filter(|exchange| exchange.step != Some(Step::Jku));
+        own.rev().find_map(|exchange| exchange.response.as_ref()).map(|r| r.status)
     }
 
     /// Everything said on the wire, for the record: places that rules name count from its beginning.

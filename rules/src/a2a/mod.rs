@@ -23,7 +23,7 @@ mod versions;
 
 pub(crate) use detect::{looks_like_a_card, profile};
 pub(crate) use drift::{change_is_named, loosened_and_added};
-pub(crate) use verify::Signatures;
+pub(crate) use verify::{Signatures, key_addresses};
 
 use crate::rule::Rule;
 

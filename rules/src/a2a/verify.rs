@@ -190,6 +190,21 @@ impl<'k> Sets<'k> {
     }
 }
 
+/// Key sets asked for because of one card: who signs it is one party, or two while a key is changed.
+const MOST_KEY_SETS: usize = 3;
+
+/// Where the key sets of a card's signatures are, as far as they may be fetched; each once.
+pub(crate) fn key_addresses(card: &Document) -> Vec<String> {
+    let entries = card.root().and_then(|root| root.get("signatures")).into_iter().flat_map(Node::items);
+    let mut addresses: Vec<String> = Vec::new();
+    for address in entries.take(MOST_ATTEMPTS).filter_map(key_address) {
+        if addresses.len() < MOST_KEY_SETS && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
 /// Where the key set of a signature is, when it may be fetched from there.
 fn key_address(entry: Node<'_>) -> Option<String> {
     let header = entry.get("protected").and_then(Node::text).and_then(protected_header)?;
