@@ -12,7 +12,8 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::pages::{
-    about, crawl, crawls, document, health, instance, metrics, overview, rule, rules, steer, target, targets, theme,
+    about, crawl, crawls, document, health, instance, metrics, overview, rule, rules, session, steer, target, targets,
+    theme,
 };
 use crate::{WebState, assets, error};
 
@@ -30,6 +31,8 @@ pub fn router(state: WebState) -> Router {
         .route("/", get(overview::show))
         .route("/targets", get(targets::show))
         .route("/targets/{id}", get(target::show))
+        .route("/targets/{id}/session", get(session::show))
+        .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))
         .route("/rules", get(rules::show))

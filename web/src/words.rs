@@ -1,5 +1,6 @@
 //! The words people read for the words of the closed lists. One place, so that pages agree and a translation has one door.
 
+use plumbline_rules::standing::Access;
 use plumbline_store::views::{EventRow, FindingRow};
 use plumbline_store::words::{
     Cause, CrawlKind, CrawlState, EventKind, FindingState, Headline, Impact, Known, OpenedAs, ReachState, Resolution,
@@ -144,6 +145,7 @@ pub fn profile(name: &str) -> String {
     match name {
         "a2a-undetermined" => "A2A, release unknown".to_owned(),
         "a2a-hybrid" => "A2A 1.0 and 0.3".to_owned(),
+        "mcp-dual" => "MCP of both eras".to_owned(),
         _ => [("a2a-", "A2A "), ("server-json-", "server.json "), ("mcp-", "MCP "), ("openapi-", "OpenAPI ")]
             .iter()
             .find_map(|(prefix, word)| name.strip_prefix(prefix).map(|revision| format!("{word}{revision}")))
@@ -441,5 +443,19 @@ pub fn source_kind(kind: impl Given<SourceKind>) -> &'static str {
         SourceKind::File => "file",
         SourceKind::Settings => "settings",
         SourceKind::CommandLine => "command line",
+    }
+}
+
+/// Who gets into an endpoint.
+#[must_use]
+pub fn access(access: impl Given<Access>) -> &'static str {
+    match access.given() {
+        Access::Open => "open to everybody",
+        Access::AuthRequired => "for whoever has a token; that is no failure",
+        Access::AuthPartial => "open, but for some of its lists a token is wanted",
+        Access::PaymentRequired => "for whoever pays; that is no failure",
+        Access::NotMcp => "nobody speaks MCP there",
+        Access::Unreachable => "nobody answers",
+        Access::RateLimited => "asks to come back later",
     }
 }

@@ -131,7 +131,11 @@ macro_rules! filters_sql {
   AND ($2 IS NULL OR t.headline_rank = $2)
   AND ($3 IS NULL OR t.reach = $3)
   AND (t.reach <> 'retired' OR $3 = 'retired')
-  AND ($4 IS NULL OR t.profile = $4)
+  AND ($4 IS NULL OR t.profile = $4 OR EXISTS (
+      SELECT 1
+      FROM target_surface AS leads JOIN surface AS led ON led.id = leads.surface_id
+      WHERE leads.target_id = t.id AND leads.removed_s IS NULL AND led.profile = $4
+  ))
   AND ($7 IS NULL OR EXISTS (
         SELECT 1 FROM target_token w
         WHERE w.target_id = t.id AND w.token >= $7 AND w.token < $8 AND SUBSTR(w.token, 1, LENGTH($7)) = $7))

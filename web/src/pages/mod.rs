@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod overview;
 pub mod rule;
 pub mod rules;
+pub mod session;
 pub mod steer;
 pub mod target;
 pub mod targets;

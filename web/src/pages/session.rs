@@ -1,0 +1,272 @@
+//! `/targets/{id}/session`: what was said with each surface at the last look, exchange by exchange, and what rests on it.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use plumbline_rules::session::{self, Exchange, Session, StreamEnd, Surface};
+use plumbline_rules::standing::{Detection, Standing};
+use plumbline_store::ids::SurfaceId;
+use plumbline_store::views::{FindingRow, SurfaceRow};
+use plumbline_store::words::Severity;
+use serde::Serialize;
+
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::page::{Frame, Place, Visit};
+use crate::words;
+
+/// Characters of one body that are shown; the download has what is kept.
+const BODY: usize = 6_000;
+
+/// The conversations of one target.
+#[derive(Template, Serialize)]
+#[template(path = "session.html")]
+struct SessionPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The target's number here.
+    target: i64,
+    /// What it is called.
+    name: String,
+    /// One for each surface that was talked to.
+    conversations: Vec<Conversation>,
+}
+
+/// What was said with one surface.
+#[derive(Serialize)]
+struct Conversation {
+    /// The surface's number here.
+    surface: i64,
+    /// What it is.
+    kind: String,
+    /// Where.
+    url: String,
+    /// What it shows about an endpoint as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standing: Option<Standing>,
+    /// In the order they were made.
+    exchanges: Vec<Shown>,
+}
+
+/// One exchange as it is shown.
+#[derive(Serialize)]
+struct Shown {
+    /// Its place in the session, from 0.
+    number: usize,
+    /// What it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    /// The request line.
+    request: String,
+    /// The headers that were sent, a line each.
+    sent_headers: Vec<String>,
+    /// What was sent, line by line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sent: Vec<String>,
+    /// The status, or why there is none.
+    answer: String,
+    /// The headers of the answer, a line each.
+    headers: Vec<String>,
+    /// The beginning of its body, line by line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    body: Vec<String>,
+    /// How long it took and how it ended, in words.
+    timing: String,
+    /// A command that asks the same, line by line.
+    curl: Vec<String>,
+    /// What rests on it.
+    findings: Vec<Resting>,
+}
+
+/// A finding that rests on an exchange.
+#[derive(Serialize)]
+struct Resting {
+    /// The rule.
+    rule: String,
+    /// How grave.
+    severity: Severity,
+    /// What is wrong.
+    message: String,
+}
+
+impl Conversation {
+    /// The protocols that were found, the surest first.
+    fn detected(&self) -> Vec<(String, Vec<&'static str>)> {
+        let Some(standing) = &self.standing else { return Vec::new() };
+        let of = |state: Detection| {
+            let named = standing.detected.iter().filter(|detected| detected.state == state);
+            (state.as_str().replace('_', " "), named.map(|detected| detected.protocol.as_str()).collect::<Vec<_>>())
+        };
+        let states = [Detection::Confirmed, Detection::Indicated, Detection::NotDetected];
+        states.into_iter().map(of).filter(|(_, named)| !named.is_empty()).collect()
+    }
+}
+
+/// `GET /targets/{id}/session`
+pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
+    let unknown = || Error::NotFound { what: "target", asked: asked.clone() };
+    let id: i64 = asked.parse().map_err(|_| unknown())?;
+    let target = state.store.target(id).await?.ok_or_else(unknown)?;
+    let findings = state.store.target_findings(id).await?;
+    let mut conversations = Vec::new();
+    for surface in state.store.target_surfaces(id).await? {
+        if let Some(session) = state.store.last_session(SurfaceId(surface.id)).await? {
+            conversations.extend(conversation(&surface, &session, &findings));
+        }
+    }
+    let page = SessionPage {
+        frame: visit.framed(Place::Targets),
+        as_of_s: visit.now,
+        target: id,
+        name: target.name,
+        conversations,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// `GET /surfaces/{id}/session`: the recording of the last look, for `plumbline check`.
+pub async fn download(
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(asked): Path<String>,
+) -> Result<Response, Error> {
+    let unknown = || Error::NotFound { what: "recorded conversation", asked: asked.clone() };
+    let id: i64 = asked.parse().map_err(|_| unknown())?;
+    let session = state.store.last_session(SurfaceId(id)).await?.ok_or_else(unknown)?;
+    let mut response = session.into_response();
+    let name = format!("attachment; filename=\"session-{id}.json\"");
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).expect("a number is ASCII"));
+    Ok(visit.with_headers(StatusCode::OK, response, Cache::Minute))
+}
+
+fn conversation(surface: &SurfaceRow, session: &[u8], findings: &[FindingRow]) -> Option<Conversation> {
+    let session: Session = serde_json::from_slice(session).ok()?;
+    let findings: Vec<&FindingRow> = findings.iter().filter(|finding| finding.surface_id == surface.id).collect();
+    let exchanges = session.exchanges.iter().enumerate();
+    Some(Conversation {
+        surface: surface.id,
+        kind: words::surface_kind(surface.kind).to_owned(),
+        url: surface.url.clone(),
+        standing: (session.surface() == Surface::Mcp).then(|| Standing::of(&session)),
+        exchanges: exchanges.map(|(number, exchange)| shown(number, exchange, &findings)).collect(),
+    })
+}
+
+fn shown(number: usize, exchange: &Exchange, findings: &[&FindingRow]) -> Shown {
+    let request = &exchange.request;
+    let response = exchange.response.as_ref();
+    let lines = |headers: &std::collections::BTreeMap<String, String>| {
+        headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+    };
+    let answer = match (response, exchange.error) {
+        (Some(response), _) => format!("HTTP {}", response.status),
+        (None, Some(error)) => {
+            serde_json::to_value(error).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+        }
+        (None, None) => "no answer".to_owned(),
+    };
+    let body = response.map(|response| String::from_utf8_lossy(&response.body()).into_owned());
+    Shown {
+        number,
+        step: exchange.step.map(|step| step.to_string()),
+        request: format!("{} {}", request.method, request.url),
+        sent_headers: lines(&request.headers),
+        sent: request.raw.as_deref().map(beginning).unwrap_or_default(),
+        answer,
+        headers: response.map(|response| lines(&response.headers)).unwrap_or_default(),
+        body: body.map(|body| beginning(&body)).unwrap_or_default(),
+        timing: timing(exchange),
+        curl: lines_of(&curl(request)),
+        findings: findings.iter().flat_map(|finding| resting(finding, number)).collect(),
+    }
+}
+
+fn beginning(text: &str) -> Vec<String> {
+    let end = text.floor_char_boundary(BODY.min(text.len()));
+    let mut lines = lines_of(&text[..end]);
+    if end < text.len() {
+        lines.push(format!("… {end} of {} bytes", text.len()));
+    }
+    lines
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+fn timing(exchange: &Exchange) -> String {
+    let mut timing = format!("{} ms", exchange.took_ms);
+    if let Some(stream) = exchange.response.as_ref().and_then(|response| response.stream.as_ref()) {
+        let end = match stream.end {
+            StreamEnd::Closed => "closed by the server",
+            StreamEnd::Left => "left open by the server, we hung up",
+            StreamEnd::Silent => "no answer on it in time, we hung up",
+            StreamEnd::Overrun => "more than is read of a stream, we hung up",
+        };
+        timing.push_str(&format!("; event stream with {} events, {end}", stream.events_ms.len()));
+    }
+    timing
+}
+
+/// The findings of a rule at places in one exchange.
+fn resting(finding: &FindingRow, number: usize) -> Vec<Resting> {
+    let here = format!("/exchanges/{number}");
+    let is_here =
+        |pointer: &str| pointer.strip_prefix(&here).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let places = finding.places.iter().filter(|place| is_here(&place.pointer));
+    places
+        .map(|place| Resting { rule: finding.rule.clone(), severity: place.severity, message: place.message.clone() })
+        .collect()
+}
+
+/// A command that asks the same. Secrets are not in the record; whoever runs it puts in their own.
+fn curl(request: &session::Request) -> String {
+    let mut curl = format!("curl -i -X {} {}", request.method, quoted(&request.url));
+    for (name, value) in
+        request.headers.iter().filter(|(name, _)| !matches!(name.as_str(), "user-agent" | "accept-encoding"))
+    {
+        curl.push_str(&format!(" \\\n  -H {}", quoted(&format!("{name}: {value}"))));
+    }
+    if let Some(body) = &request.raw {
+        curl.push_str(&format!(" \\\n  --data-raw {}", quoted(body)));
+    }
+    curl
+}
+
+/// One word for a shell, whatever is in it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_one_word_whatever_is_in_it() {
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's; rm -rf ~"), r"'it'\''s; rm -rf ~'");
+    }
+
+    #[test]
+    fn a_request_becomes_a_command() {
+        let request = session::Request {
+            method: "POST".to_owned(),
+            url: "https://t.example/mcp".to_owned(),
+            headers: [("accept".to_owned(), "*/*".to_owned()), ("user-agent".to_owned(), "x".to_owned())].into(),
+            raw: Some("{}".to_owned()),
+        };
+        assert_eq!(
+            curl(&request),
+            "curl -i -X POST 'https://t.example/mcp' \\\n  -H 'accept: */*' \\\n  --data-raw '{}'"
+        );
+    }
+}
