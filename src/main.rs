@@ -54,7 +54,7 @@ enum Command {
     /// Go on after `pause`.
     Resume(pause::Arguments),
     /// Judge documents and print what is wrong with them.
-    Check(check::Arguments),
+    Check(Box<check::Arguments>),
     /// List the rules, or explain one.
     Rules(rules::Arguments),
     /// Print the effective settings as a commented file, or check a file.

@@ -4,8 +4,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::{Context, Result};
 use plumbline_rules::judge::Settings;
@@ -13,6 +11,7 @@ use plumbline_rules::line::{ReportJson, judge_line};
 use serde::Serialize;
 
 use super::FailOn;
+use super::cores::on_all_cores;
 
 /// Lines read before they are judged.
 const ROUND_LINES: usize = 2048;
@@ -117,32 +116,7 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
 }
 
 fn judge_round(round: &[Numbered], settings: &Settings, fail_on: FailOn) -> Vec<Judged> {
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(round.len());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut judged = Vec::new();
-        // Each core takes the next few lines when it is free, so that one large document delays nobody.
-        loop {
-            let from = next.fetch_add(16, Ordering::Relaxed);
-            if from >= round.len() {
-                return judged;
-            }
-            let to = (from + 16).min(round.len());
-            judged.extend(
-                round[from..to].iter().enumerate().map(|(n, line)| (from + n, judge_one(line, settings, fail_on))),
-            );
-        }
-    };
-    let mut all: Vec<(usize, Judged)> = thread::scope(|scope| {
-        let others: Vec<_> = (1..cores).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        for other in others {
-            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        all
-    });
-    all.sort_unstable_by_key(|(n, _)| *n);
-    all.into_iter().map(|(_, judged)| judged).collect()
+    on_all_cores(round, 16, |line| judge_one(line, settings, fail_on))
 }
 
 fn judge_one((number, line): &Numbered, settings: &Settings, fail_on: FailOn) -> Judged {

@@ -8,7 +8,7 @@ use plumbline_rules::report::{CheckedSignature, Headline, NotEvaluated, Occurren
 use plumbline_rules::rule::{Impact, Rule, Severity};
 use plumbline_rules::standing::{Detection, Standing};
 
-use super::Checked;
+use super::{Checked, One, Outcome};
 
 /// Columns of an excerpt, so that a card written in one line stays readable.
 const EXCERPT: usize = 100;
@@ -34,33 +34,84 @@ impl Ink {
     }
 
     fn headline(&self, headline: Headline) -> String {
-        let (code, word) = match headline {
-            Headline::Blocked => ("31;1", "Blocked"),
-            Headline::Deviates => ("33;1", "Deviates"),
-            Headline::Sound => ("32;1", "Sound"),
-            Headline::NotDetected => ("1", "Not detected"),
-            Headline::NotEvaluated => ("1", "Not evaluated"),
+        let code = match headline {
+            Headline::Blocked => "31;1",
+            Headline::Deviates => "33;1",
+            Headline::Sound => "32;1",
+            Headline::NotDetected | Headline::NotEvaluated => "1",
         };
-        self.paint(code, word)
+        self.paint(code, headline_words(headline))
     }
 }
 
-pub fn write(out: &mut impl Write, name: &str, checked: &Checked, terminal: bool) -> Result<()> {
-    let Checked { document, report, standing } = checked;
+/// The word as people read it.
+pub fn headline_words(headline: Headline) -> &'static str {
+    match headline {
+        Headline::Blocked => "Blocked",
+        Headline::Deviates => "Deviates",
+        Headline::Sound => "Sound",
+        Headline::NotDetected => "Not detected",
+        Headline::NotEvaluated => "Not evaluated",
+    }
+}
+
+/// All reports; of several also how many there are of each word.
+pub fn write_all(out: &mut impl Write, all: &[One], terminal: bool) -> Result<()> {
     let ink = Ink(terminal && std::env::var_os("NO_COLOR").is_none());
+    for one in all {
+        if let Some(checked) = one.checked() {
+            write(out, one, checked, &ink)?;
+        }
+    }
+    if all.len() != 1 {
+        writeln!(out, "{}", totals(all))?;
+    }
+    Ok(())
+}
+
+/// How many documents there are of each word, and what is known of them.
+pub fn totals(all: &[One]) -> String {
+    let judged: Vec<Headline> = all.iter().filter_map(One::checked).map(|it| it.report.headline()).collect();
+    let words: Vec<_> = Headline::ALL
+        .iter()
+        .rev()
+        .map(|word| (judged.iter().filter(|headline| *headline == word).count(), *word))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {}", headline_words(word).to_lowercase()))
+        .collect();
+    let mut said = match judged.len() {
+        0 => "No document was found.".to_owned(),
+        n => format!("{}: {}.", plural(n, "document"), words.join(", ")),
+    };
+    let failed = all.iter().filter(|one| matches!(one.outcome, Outcome::Failed(_))).count();
+    if failed > 0 {
+        said.push_str(&format!(" {failed} could not be read."));
+    }
+    let known = all.iter().flat_map(|one| &one.known).filter(|known| **known).count();
+    if known > 0 {
+        said.push_str(&format!(" The baseline knows {}.", plural(known, "finding")));
+    }
+    said
+}
+
+fn write(out: &mut impl Write, one: &One, checked: &Checked, ink: &Ink) -> Result<()> {
+    let Checked { document, report, standing } = checked;
+    let name = one.name.as_str();
     writeln!(out, "{}: {}", shown(name), judged_as(report))?;
-    writeln!(out, "{}", summary(report, &ink))?;
+    writeln!(out, "{}", summary(report, ink))?;
     if let Some(standing) = standing {
         write_standing(out, standing)?;
     }
     for (rule, found) in report.states() {
         writeln!(out, "\n{}  {}", rule.id, found.first().map_or("", |o| o.message.as_str()))?;
     }
-    let mut findings: Vec<_> = report.findings().collect();
-    findings.sort_by_key(|(_, found)| std::cmp::Reverse(plumbline_rules::report::worst(found)));
-    for (rule, found) in findings {
+    for (rule, found) in new_findings(one) {
         let more = report.more.iter().find(|(id, _)| *id == rule.id).map_or(0, |(_, more)| *more);
-        write_finding(out, document, rule, (found, more), &ink)?;
+        write_finding(out, document, rule, (&found, more), ink)?;
+    }
+    let known = one.known.iter().filter(|known| **known).count();
+    if known > 0 {
+        writeln!(out, "\n{}", ink.paint("2", &format!("Known by the baseline: {}", plural(known, "finding"))))?;
     }
     let facts: Vec<_> = report.facts().map(|(rule, _)| rule.id).collect();
     if !facts.is_empty() {
@@ -73,6 +124,19 @@ pub fn write(out: &mut impl Write, name: &str, checked: &Checked, terminal: bool
         writeln!(out, "{}", ink.paint("2", &line))?;
     }
     writeln!(out)
+}
+
+/// Findings that the baseline does not know, by rule, the gravest first.
+fn new_findings(one: &One) -> Vec<(&'static Rule, Vec<Occurrence>)> {
+    let mut findings: Vec<(&'static Rule, Vec<Occurrence>)> = Vec::new();
+    for finding in one.findings().filter(|finding| !finding.is_known) {
+        match findings.last_mut().filter(|(rule, _)| rule.id == finding.rule.id) {
+            Some((_, found)) => found.push(finding.occurrence.clone()),
+            None => findings.push((finding.rule, vec![finding.occurrence.clone()])),
+        }
+    }
+    findings.sort_by_key(|(_, found)| std::cmp::Reverse(plumbline_rules::report::worst(found)));
+    findings
 }
 
 fn write_standing(out: &mut impl Write, standing: &Standing) -> Result<()> {
@@ -102,7 +166,8 @@ fn signed(signature: &CheckedSignature) -> String {
     format!("Signature {}: {}{form}{key}{from}", signature.pointer, signature.result)
 }
 
-fn judged_as(report: &Report) -> String {
+/// What it was judged as, and how that is known.
+pub fn judged_as(report: &Report) -> String {
     let detected = report.detected;
     let how = match detected.known {
         Known::Declared => ", as it declares",
@@ -184,7 +249,8 @@ fn not_evaluated(report: &Report) -> Option<String> {
     (!said.is_empty()).then(|| format!("Not evaluated: {}", said.join("; ")))
 }
 
-fn why(reason: NotEvaluated) -> &'static str {
+/// Why a rule could not look.
+pub fn why(reason: NotEvaluated) -> &'static str {
     match reason {
         NotEvaluated::Parent => "behind another finding",
         NotEvaluated::NoOrigin => "need to know where the document came from (--from URL)",
@@ -201,7 +267,7 @@ fn why(reason: NotEvaluated) -> &'static str {
 }
 
 /// Text from a document with its control characters made visible: a terminal must not obey it.
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' => ' '.to_string(),
