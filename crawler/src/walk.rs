@@ -12,6 +12,7 @@ use plumbline_rules::listing::{self, Course, ListFindings, WalkRecord};
 use plumbline_rules::session::{Cut, Session, Step, WireError};
 use plumbline_store::ids::{CrawlId, SourceId};
 use plumbline_store::sources::{Fault, Source};
+use plumbline_store::walk_findings::Coming;
 use plumbline_store::walks::{self, Walk};
 use rand::Rng;
 use tokio_util::sync::CancellationToken;
@@ -257,18 +258,20 @@ impl Walker<'_> {
         }
     }
 
-    /// What the rules say of entries that were listed otherwise before.
-    async fn judge_changes(&mut self, entries: &[walks::Entry]) -> Result<(), CrawlError> {
-        for before in self.crawler.store.listed_before(self.registry.id, entries).await? {
+    /// What the rules say of entries that were listed otherwise before; of each entry whether it came as it was.
+    async fn judge_changes(&mut self, entries: &[mcp_registry::Entry]) -> Result<Vec<bool>, CrawlError> {
+        let coming: Vec<_> = entries.iter().map(coming).collect();
+        let listed = self.crawler.store.listed_before(self.registry.id, &coming).await?;
+        for before in listed.changed {
             let entry = &entries[before.entry];
             let was = listing::entry(&String::from_utf8_lossy(&before.server), before.meta.as_deref());
-            let is = listing::entry(&String::from_utf8_lossy(&entry.server), entry.meta.as_deref());
+            let is = listing::entry(&entry.server, entry.meta.as_deref());
             if let (Some(was), Some(is)) = (was, is) {
                 let report = listing::judge_change(&was, &is, &self.crawler.judging);
                 self.findings.add(&report, &format!("{} {} ", entry.name, entry.version));
             }
         }
-        Ok(())
+        Ok(listed.is_same)
     }
 
     /// What the rules say of the walk as a whole, and everything they said of its parts, kept beside it.
@@ -352,8 +355,9 @@ impl Walker<'_> {
         let next = if stop.is_none() { page.next.clone() } else { None };
         let names = &self.crawler.opt_outs.names;
         let wanted = page.entries.into_iter().filter(|entry| !names.contains(&entry.name));
-        let entries: Vec<walks::Entry> = wanted.map(listed).collect();
-        self.judge_changes(&entries).await?;
+        let wanted: Vec<_> = wanted.collect();
+        let is_same = self.judge_changes(&wanted).await?;
+        let entries: Vec<_> = wanted.into_iter().zip(is_same).map(|(entry, is_same)| listed(entry, is_same)).collect();
         let store = &self.crawler.store;
         let now_s = self.crawler.now_s();
         let stored =
@@ -439,9 +443,14 @@ impl Walker<'_> {
     }
 }
 
-fn listed(entry: mcp_registry::Entry) -> walks::Entry {
-    let document = Document::from_text(&entry.server);
-    let root = document.root();
+fn coming(entry: &mcp_registry::Entry) -> Coming<'_> {
+    Coming { name: &entry.name, version: &entry.version, server: entry.server.as_bytes(), meta: entry.meta.as_deref() }
+}
+
+/// The entry as the store takes it. What came as it was is not read again.
+fn listed(entry: mcp_registry::Entry, is_same: bool) -> walks::Entry {
+    let document = (!is_same).then(|| Document::from_text(&entry.server));
+    let root = document.as_ref().and_then(Document::root);
     let text = |key: &str| root.and_then(|root| root.get(key)).and_then(Node::text).map(str::to_owned);
     walks::Entry {
         semantic_hash: root.map(semantic_hash),

@@ -123,8 +123,9 @@ pub struct WalkRecord {
     bytes: usize,
     /// Pages in the parts that were judged before.
     judged_pages: usize,
-    /// The greatest name and version so far, while the list is in that order.
-    last: Option<(String, String)>,
+    /// The name of the last entry.
+    last: Option<String>,
+    /// A name came after one that stands behind it.
     is_unsorted: bool,
     /// It was too long for one part and is in no order, so that its parts would tell nothing.
     is_cut: bool,
@@ -132,8 +133,7 @@ pub struct WalkRecord {
 
 #[derive(Debug)]
 struct SlimPage {
-    /// Name and what is kept of each entry.
-    entries: Vec<(String, Box<RawValue>)>,
+    entries: Vec<SlimEntry>,
     metadata: Value,
 }
 
@@ -148,13 +148,20 @@ pub struct Course {
     pub max_pages: u32,
 }
 
+/// What is kept of an entry.
+#[derive(Debug)]
+struct SlimEntry {
+    name: String,
+    text: Box<RawValue>,
+}
+
 impl WalkRecord {
     /// Takes a page in. Gives what the rules say of the part that is full with it, and where that part began.
     pub fn add(&mut self, body: &[u8], so_far: Course, settings: &Settings) -> Option<(String, Report)> {
         let page = serde_json::from_slice::<Value>(body).ok().filter(|_| !self.is_cut)?;
         let page = slim_page(&page);
         self.look_at_order(&page);
-        self.bytes += page.entries.iter().map(|(_, entry)| entry.get().len()).sum::<usize>();
+        self.bytes += page.bytes();
         self.pages.push(page);
         if self.bytes <= PART_BYTES {
             return None;
@@ -167,8 +174,9 @@ impl WalkRecord {
         let place = self.place();
         let report = self.judge_part(so_far, settings);
         self.judged_pages += self.pages.len();
-        self.bytes = begun.iter().map(|(_, entry)| entry.get().len()).sum();
-        self.pages = vec![SlimPage { entries: begun, metadata: Value::Null }];
+        let begun = SlimPage { entries: begun, metadata: Value::Null };
+        self.bytes = begun.bytes();
+        self.pages = vec![begun];
         Some((place, report))
     }
 
@@ -183,21 +191,18 @@ impl WalkRecord {
     }
 
     fn look_at_order(&mut self, page: &SlimPage) {
-        for (name, entry) in &page.entries {
-            let version = serde_json::from_str::<Value>(entry.get()).ok();
-            let version = version.as_ref().and_then(|entry| entry["server"]["version"].as_str()).unwrap_or_default();
-            let key = (name.clone(), version.to_owned());
-            self.is_unsorted |= self.last.as_ref().is_some_and(|(last, _)| *last > key.0);
-            self.last = Some(key);
+        for entry in &page.entries {
+            self.is_unsorted |= self.last.as_ref().is_some_and(|last| *last > entry.name);
+            self.last = Some(entry.name.clone());
         }
     }
 
     /// The entries of the last name, of which more may come, out of the pages.
-    fn take_name_begun(&mut self) -> Vec<(String, Box<RawValue>)> {
-        let Some((last, _)) = self.last.clone() else { return Vec::new() };
+    fn take_name_begun(&mut self) -> Vec<SlimEntry> {
+        let Some(last) = self.last.clone() else { return Vec::new() };
         let mut begun = Vec::new();
         for page in self.pages.iter_mut().rev() {
-            let from = page.entries.iter().rposition(|(name, _)| *name != last).map_or(0, |at| at + 1);
+            let from = page.entries.iter().rposition(|entry| entry.name != last).map_or(0, |at| at + 1);
             begun.splice(0..0, page.entries.drain(from..));
             if from > 0 {
                 break;
@@ -221,8 +226,12 @@ impl WalkRecord {
 }
 
 impl SlimPage {
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(|entry| entry.text.get().len()).sum()
+    }
+
     fn read(&self) -> Value {
-        let entries = self.entries.iter().filter_map(|(_, entry)| serde_json::from_str::<Value>(entry.get()).ok());
+        let entries = self.entries.iter().filter_map(|entry| serde_json::from_str::<Value>(entry.text.get()).ok());
         json!({ "servers": entries.collect::<Vec<_>>(), "metadata": self.metadata })
     }
 }
@@ -231,7 +240,8 @@ fn slim_page(page: &Value) -> SlimPage {
     let servers = page.get("servers").and_then(Value::as_array);
     let slim = |entry: &Value| {
         let name = entry.get("server").unwrap_or(entry).get("name").and_then(Value::as_str).unwrap_or_default();
-        Some((name.to_owned(), serde_json::value::to_raw_value(&slim_entry(entry)).ok()?))
+        let text = serde_json::value::to_raw_value(&slim_entry(entry)).ok()?;
+        Some(SlimEntry { name: name.to_owned(), text })
     };
     SlimPage {
         entries: servers.into_iter().flatten().filter_map(slim).collect(),
@@ -287,7 +297,7 @@ mod tests {
         let first = page(&[listed("a.b/tides", "1.0.0", true), listed("a.b/tides", "1.1.0", true)], Some("c"));
         assert!(record.add(&first, course, &Settings::default()).is_none());
         record.add(&page(&[listed("a.b/winds", "1.0.0", true)], Some("c")), course, &Settings::default());
-        assert!(!record.pages[0].entries[0].1.get().contains("packages"), "{:?}", record.pages[0]);
+        assert!(!record.pages[0].entries[0].text.get().contains("packages"), "{:?}", record.pages[0]);
         let mut findings = ListFindings::default();
         findings.add(&record.judge(course, &Settings::default()).1, "");
         let rules: Vec<_> = said(&findings).into_iter().map(|(rule, ..)| rule).collect();

@@ -10,7 +10,7 @@ use crate::dialect::Writing;
 use crate::error::{Error, Result};
 use crate::ids::{SourceId, WalkId};
 use crate::rows::{count, shortened, unpack, word, word_or_none};
-use crate::walks::{Entry, NAMES, listed_under};
+use crate::walks::{NAMES, listed_under};
 use crate::words::{Impact, Severity};
 
 /// Characters kept of a place and of what is wrong there.
@@ -40,6 +40,28 @@ pub struct Before {
     pub server: Vec<u8>,
     /// The `_meta` beside it.
     pub meta: Option<String>,
+}
+
+/// An entry as it comes, as far as it is compared with what was there.
+#[derive(Debug, Clone, Copy)]
+pub struct Coming<'e> {
+    /// The server's name.
+    pub name: &'e str,
+    /// The version.
+    pub version: &'e str,
+    /// The `server.json` as it stands in the page.
+    pub server: &'e [u8],
+    /// The `_meta` beside it.
+    pub meta: Option<&'e str>,
+}
+
+/// How entries were listed before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedBefore {
+    /// Of each entry whether it came with the document and the `_meta` it had.
+    pub is_same: Vec<bool>,
+    /// Those that had others.
+    pub changed: Vec<Before>,
 }
 
 impl Store {
@@ -92,26 +114,25 @@ impl Store {
         findings.collect()
     }
 
-    /// Of these entries those that a registry listed with another document or `_meta` before, as they were.
+    /// How a registry listed these entries before: which came as they were, and of the others how they were.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn listed_before(&self, source: SourceId, entries: &[Entry]) -> Result<Vec<Before>> {
-        let mut changed = Vec::new();
+    pub async fn listed_before(&self, source: SourceId, entries: &[Coming<'_>]) -> Result<ListedBefore> {
+        let mut before = ListedBefore { is_same: vec![false; entries.len()], changed: Vec::new() };
         let mut reader = self.pools.reader.acquire().await?;
         for (first, some) in entries.chunks(NAMES).enumerate().map(|(n, some)| (n * NAMES, some)) {
-            let known = listed_under(&mut reader, source.0, some.iter().map(|entry| entry.name.as_str())).await?;
+            let known = listed_under(&mut reader, source.0, some.iter().map(|entry| entry.name)).await?;
             for (number, entry) in some.iter().enumerate() {
-                let Some(listed) = known.get(&entry.name, &entry.version) else { continue };
-                if listed.hash == content_hash(&entry.server) && listed.meta == entry.meta {
-                    continue;
-                }
-                if let Some(server) = self.body_of(listed.document).await? {
-                    changed.push(Before { entry: first + number, server, meta: listed.meta.clone() });
+                let Some(listed) = known.get(entry.name, entry.version) else { continue };
+                if listed.hash == content_hash(entry.server) && listed.meta.as_deref() == entry.meta {
+                    before.is_same[first + number] = true;
+                } else if let Some(server) = self.body_of(listed.document).await? {
+                    before.changed.push(Before { entry: first + number, server, meta: listed.meta.clone() });
                 }
             }
         }
-        Ok(changed)
+        Ok(before)
     }
 
     /// The whole body of a document; `None` where only a part or nothing of it is kept.

@@ -53,7 +53,7 @@ pub struct Entry {
     pub is_latest: Option<bool>,
     /// The `server.json` as it stood in the page, byte for byte.
     pub server: Vec<u8>,
-    /// The hash of its canonical form.
+    /// The hash of its canonical form; `None`: the entry came with the document it had, which was not read again.
     pub semantic_hash: Option<Hash>,
     /// The `_meta` beside it, as received.
     pub meta: Option<String>,
@@ -515,7 +515,9 @@ impl Page {
             .await?;
         }
         self.unsettled.insert(target);
-        self.described.insert(listing, (entry.title.clone(), entry.description.clone()));
+        if entry.semantic_hash.is_some() {
+            self.described.insert(listing, (entry.title.clone(), entry.description.clone()));
+        }
         self.names.insert(target, entry.name.clone());
         Ok(())
     }

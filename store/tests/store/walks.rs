@@ -2,6 +2,7 @@
 
 use plumbline_rules::listing::ListFinding;
 use plumbline_store::surfaces::Feed;
+use plumbline_store::walk_findings::Coming;
 use plumbline_store::walks::{Entry, Walk, WalkEnd, WalkFinished};
 use plumbline_store::words::{CrawlKind, Impact, Severity, SurfaceKind};
 use plumbline_store::{Error, SourceId, Store};
@@ -411,9 +412,15 @@ async fn what_the_rules_say_of_a_list_stands_with_its_walk() {
         let on = begin(&store, source, NOON + 1).await;
         let edited =
             Entry { server: br#"{"name":"a/x","version":"1.0.0","title":"X"}"#.to_vec(), ..entry("a/x", "1.0.0") };
-        let before = store.listed_before(source, &[entry("c/z", "1"), edited, entry("b/y", "1.0.0")]).await.unwrap();
-        assert_eq!((before.len(), before[0].entry), (1, 1));
-        assert_eq!(before[0].server, entry("a/x", "1.0.0").server);
+        let entries = [entry("c/z", "1"), edited, entry("b/y", "1.0.0")];
+        let coming: Vec<_> = entries
+            .iter()
+            .map(|e| Coming { name: &e.name, version: &e.version, server: &e.server, meta: e.meta.as_deref() })
+            .collect();
+        let before = store.listed_before(source, &coming).await.unwrap();
+        assert_eq!(before.is_same, [false, false, true]);
+        assert_eq!((before.changed.len(), before.changed[0].entry), (1, 1));
+        assert_eq!(before.changed[0].server, entry("a/x", "1.0.0").server);
 
         store.store_page(on.id, &all[..1], Some("a"), NOON + 1).await.unwrap();
         assert_eq!(store.missing_keys(on.id, 9).await.unwrap(), (vec![], vec![]), "too much is missing to tell");
