@@ -139,6 +139,53 @@ fn a_rule_explains_itself_and_an_unknown_one_names_its_neighbours() {
 }
 
 #[test]
+fn rules_are_chosen_by_severity_revision_and_published_name() {
+    let chosen = |arguments: &[&str]| {
+        let all = [&["rules"], arguments, &["--format", "json"]].concat();
+        let catalogue: serde_json::Value = serde_json::from_slice(&plumbline(&all, "").stdout).expect("it prints JSON");
+        catalogue["rules"].as_array().expect("a list").clone()
+    };
+    let errors = chosen(&["a2a", "--severity", "error", "--spec-version", "0.3"]);
+    assert!(!errors.is_empty());
+    for rule in errors {
+        assert_eq!((&rule["family"], &rule["severity"]), (&"a2a".into(), &"error".into()));
+        let versions = rule["versions"].to_string();
+        assert!(versions.contains("0.3") || versions.contains("all"), "{versions}");
+    }
+    let ids: Vec<_> =
+        chosen(&["--seed", "gaip:A2A_SKILL_ID_DUPLICATE"]).iter().map(|rule| rule["id"].to_string()).collect();
+    assert_eq!(ids, ["\"a2a/skill-id-duplicate\""]);
+    assert_eq!(status(&["rules", "--seed", "nobody:"], ""), 2);
+}
+
+#[test]
+fn the_catalogue_for_programs_keeps_its_members() {
+    let catalogue: serde_json::Value =
+        serde_json::from_slice(&plumbline(&["rules", "--format", "json"], "").stdout).expect("it prints JSON");
+    assert_eq!(catalogue["format"], "plumbline-rules-1");
+    assert_eq!(catalogue["revision"].as_str().map(str::len), Some(16));
+    let members: std::collections::BTreeSet<_> = catalogue["rules"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .flat_map(|rule| rule.as_object().expect("one").keys())
+        .collect();
+    let known = "axis basis class clients evidence family fix guess id impact impact_evidence impact_overrides kinds mode \
+                 rank security seeds severity severity_overrides spec title version versions where why";
+    assert_eq!(members.into_iter().map(String::as_str).collect::<Vec<_>>().join(" "), known);
+}
+
+#[test]
+fn every_published_rule_has_ours_or_a_reason() {
+    let table: serde_json::Value =
+        serde_json::from_slice(&plumbline(&["rules", "--coverage", "--format", "json"], "").stdout).expect("JSON");
+    for row in table["rows"].as_array().expect("a list") {
+        let has_rules = row["rules"].as_array().is_some_and(|rules| !rules.is_empty());
+        assert!(has_rules || row["why"].as_str().is_some_and(|why| !why.is_empty()), "{row}");
+    }
+}
+
+#[test]
 fn settings_are_printed_as_a_file_that_can_be_read_back() {
     let printed = plumbline(&["config", "--set", "web.name=Harbour"], "").stdout;
     let folder = tempfile::tempdir().expect("a folder");

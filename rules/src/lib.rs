@@ -4,6 +4,7 @@
 //!
 //! - [`document`] reads a body into a flat tree whose values know where they stand;
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
+//! - [`coverage`] says what became of the rules of four published catalogues;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
 //! - [`listing`] judges the lists of registries while they are walked;
@@ -17,6 +18,7 @@ pub mod canonical;
 pub mod catalogue;
 mod common;
 pub mod conversation;
+pub mod coverage;
 pub mod document;
 mod endpoint_judge;
 #[cfg(test)]

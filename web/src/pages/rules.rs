@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use plumbline_rules::catalogue;
+use plumbline_rules::coverage::{self, Source};
 use plumbline_rules::rule::{Axis, Class, Impact, Rule, Severity};
 use plumbline_store::views::RuleTally;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ pub struct Asked {
     severity: Option<String>,
     impact: Option<String>,
     security: Option<String>,
+    version: Option<String>,
+    seed: Option<String>,
 }
 
 /// The catalogue.
@@ -87,12 +90,19 @@ struct RuleRow {
 pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
     let severity = word::<Severity>("severity", asked.severity.as_deref())?;
     let impact = word::<Impact>("impact", asked.impact.as_deref())?;
+    let seed = word::<Source>("seed", asked.seed.as_deref())?;
+    let version = filled(asked.version.as_deref());
+    if version.is_some_and(|version| !versions().contains(&version)) {
+        return Err(Error::BadQuery { field: "version", reason: format!("is none of {}", versions().join(", ")) });
+    }
     let tallies: HashMap<String, RuleTally> =
         state.store.rule_tallies().await?.into_iter().map(|tally| (tally.rule.clone(), tally)).collect();
     let matches = |rule: &&'static Rule| {
         severity.is_none_or(|severity| rule.severity == severity)
             && impact.is_none_or(|impact| rule.impact == Some(impact))
             && filled(asked.family.as_deref()).is_none_or(|family| rule.family() == family)
+            && version.is_none_or(|version| rule.versions.contains(&version) || rule.versions.contains(&"all"))
+            && seed.is_none_or(|seed| coverage::of(rule).any(|row| row.source == seed))
             && (filled(asked.security.as_deref()).is_none() || rule.security)
             && filled(asked.q.as_deref()).is_none_or(|q| says(rule, q))
     };
@@ -116,10 +126,21 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     visit.answer(&page, Cache::Fresh)
 }
 
-/// Whether id, documentation or fix contain what was asked for.
+/// The revisions that rules name, in the order of the catalogue.
+fn versions() -> Vec<&'static str> {
+    let mut versions = Vec::new();
+    for version in catalogue::rules().flat_map(|rule| rule.versions).filter(|version| **version != "all") {
+        if !versions.contains(version) {
+            versions.push(version);
+        }
+    }
+    versions
+}
+
+/// Whether id, documentation, fix or names in published catalogues contain what was asked for.
 fn says(rule: &Rule, asked: &str) -> bool {
     let asked = asked.to_lowercase();
-    [rule.id, rule.doc, rule.fix, rule.spec].iter().any(|text| text.to_lowercase().contains(&asked))
+    [rule.id, rule.doc, rule.fix, rule.spec].iter().chain(rule.seeds).any(|text| text.to_lowercase().contains(&asked))
 }
 
 fn row(rule: &'static Rule, tally: Option<&RuleTally>) -> RuleRow {
@@ -206,6 +227,18 @@ impl RulesPage {
     fn impacts(&self) -> Vec<(&'static str, &'static str, bool)> {
         let all = [Impact::BreaksClients, Impact::Degrades, Impact::Cosmetic];
         all.map(|i| (i.as_str(), words::impact(i), self.asked.impact.as_deref() == Some(i.as_str()))).to_vec()
+    }
+
+    /// Revisions on offer, and whether each is the chosen one.
+    fn version_choices(&self) -> Vec<(&'static str, bool)> {
+        let chosen = self.asked.version.as_deref();
+        versions().into_iter().map(|version| (version, chosen == Some(version))).collect()
+    }
+
+    /// Published catalogues on offer: word, name, whether it is the chosen one.
+    fn seed_choices(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let chosen = self.asked.seed.as_deref();
+        Source::ALL.iter().map(|one| (one.as_str(), one.named(), chosen == Some(one.as_str()))).collect()
     }
 
     fn is_security(&self) -> bool {

@@ -271,6 +271,9 @@ async fn a_field_that_cannot_be_read_is_named_and_not_guessed() {
         ("/targets?sort=x", "The field “sort” is none of headline, changed, name"),
         ("/targets?after=x", "The field “after” is no place in this list"),
         ("/rules?severity=grave", "The field “severity” cannot be read"),
+        ("/rules?version=9", "The field “version” is none of"),
+        ("/rules?seed=nobody", "The field “seed” cannot be read"),
+        ("/rules/coverage?standing=x", "The field “standing” cannot be read"),
         ("/crawls?before=x", "The field “before” is no number of a crawl"),
     ] {
         let answer = world.get(path).await;
@@ -282,6 +285,32 @@ async fn a_field_that_cannot_be_read_is_named_and_not_guessed() {
         StatusCode::OK,
         "an empty field is no filter"
     );
+}
+
+#[tokio::test]
+async fn coverage_has_a_way_on_for_every_published_rule() {
+    let world = World::empty().await;
+    let page = world.get("/rules/coverage").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(page.words().contains("Of 316 rules in four published catalogues"), "{}", page.words());
+    assert!(page.body.contains("<a href=\"/rules/a2a/skill-id-duplicate\">"), "rows lead to rules");
+    let json = world.get_json("/rules/coverage?source=validator&standing=not-observable").await.json();
+    let rows = json["catalogues"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 29);
+    assert!(rows.iter().all(|row| row["why"].as_str().is_some_and(|why| !why.is_empty())));
+}
+
+#[tokio::test]
+async fn rules_are_filtered_by_revision_and_published_catalogue() {
+    let world = World::empty().await;
+    let json = world.get_json("/rules?family=a2a&version=0.1&seed=reader").await.json();
+    let rules = json["families"][0]["rules"].as_array().unwrap();
+    assert!(!rules.is_empty());
+    for rule in rules {
+        let versions = rule["versions"].to_string();
+        assert!(versions.contains("0.1") || versions.contains("all"), "{rule}");
+    }
+    assert!(world.get("/rules?q=Duplicate+skill+id").await.body.contains("a2a/skill-id-duplicate"));
 }
 
 #[tokio::test]
