@@ -57,6 +57,15 @@ fn code(output: &Output) -> i32 {
 }
 
 #[test]
+fn a_document_of_no_known_kind_is_not_detected_and_not_said_to_be_without_fault() {
+    let folder = repository();
+    let output = check(folder.path(), &["package.json"]);
+    let text = printed(&output);
+    assert!(text.lines().any(|line| line == "Not detected"), "{text}");
+    assert!(!text.contains("Sound") && !text.contains("nothing to report"), "{text}");
+}
+
+#[test]
 fn a_folder_is_searched_and_what_is_no_document_is_passed_over_and_told() {
     let folder = repository();
     let output = check(folder.path(), &[".", "--format", "json", "--offline"]);

@@ -1,6 +1,6 @@
 //! What a document is: the kinds we judge, and the profile (revision) one is judged as.
 
-use crate::document::{MAX_DEPTH, MAX_READ_DEPTH, Node};
+use crate::document::{MAX_DEPTH, MAX_READ_DEPTH, Node, Type};
 
 crate::words! {
     /// The kinds of document, spelled as in the vectors and in settings.
@@ -160,7 +160,7 @@ impl Kind {
         if let Some(kind) = kind_of_schema(text("$schema")) {
             return kind;
         }
-        if root.get("openapi").is_some() || root.get("swagger").is_some() {
+        if ["openapi", "swagger"].iter().any(|member| root.get(member).is_some_and(is_release)) {
             return Kind::Openapi;
         }
         if root.get("issuer").is_some() && root.members().any(|(key, _)| key.ends_with("_endpoint")) {
@@ -173,8 +173,21 @@ impl Kind {
         if root.get("servers").is_some_and(|servers| servers.items().next().is_some_and(wrapped)) {
             return Kind::RegistryPage;
         }
-        if crate::a2a::looks_like_a_card(root) { Kind::AgentCard } else { Kind::Unknown }
+        if crate::mcp::is_whole_older_card(root) {
+            Kind::McpServerCard
+        } else if crate::a2a::looks_like_a_card(root) {
+            Kind::AgentCard
+        } else {
+            Kind::Unknown
+        }
     }
+}
+
+/// Whether a member says which release of OpenAPI it is, such as `3.1.0`. Other documents have an address there.
+fn is_release(version: Node<'_>) -> bool {
+    let text = version.text().unwrap_or_else(|| if version.kind() == Type::Number { version.raw() } else { "" });
+    let digits = text.trim().trim_start_matches('v');
+    digits.split_once('.').map_or(digits, |(major, _)| major).parse::<u8>().is_ok()
 }
 
 fn kind_of_schema(schema: &str) -> Option<Kind> {
@@ -228,5 +241,60 @@ impl Profile {
         }
         let named = |version: &&str| versions.contains(version);
         if self.needs_all { self.versions.iter().all(named) } else { self.versions.iter().any(named) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    fn kind_of(text: &str) -> Kind {
+        Kind::detect(Document::from_text(text).root().expect("it parses"))
+    }
+
+    #[test]
+    fn manifests_of_mcp_are_no_agent_cards() {
+        let bare =
+            r#"{"name": "Tides", "description": "Tide tables", "version": "1.0.0", "url": "https://tides.example.com""#;
+        for sign in [
+            r#""capabilities": {"tools": {}}"#,
+            r#""capabilities": {"resources": true}"#,
+            r#""capabilities": {"prompts": ["today"]}"#,
+            r#""capabilities": {"logging": {}}"#,
+            r#""capabilities": {}, "serverInfo": {"name": "tides"}"#,
+            r#""capabilities": {}, "transport": "streamable-http""#,
+            r#""capabilities": {}, "remotes": [{"type": "sse", "url": "https://tides.example.com/sse"}]"#,
+            r#""capabilities": {}, "tools": [{"name": "today"}]"#,
+            r#""capabilities": {}, "mcpServers": {"tides": {"command": "tides"}}"#,
+            r#""capabilities": {}, "protocolVersion": "2025-06-18""#,
+        ] {
+            assert_eq!(kind_of(&format!("{bare}, {sign}}}")), Kind::Unknown, "{sign}");
+        }
+        assert_eq!(kind_of(&format!("{bare}, \"capabilities\": {{}}}}")), Kind::AgentCard);
+        assert_eq!(kind_of(&format!("{bare}, \"tools\": [], \"skills\": []}}")), Kind::AgentCard);
+        // A list of what it can do is no object of MCP.
+        assert_eq!(kind_of(&format!("{bare}, \"tools\": [], \"capabilities\": [\"search\"]}}")), Kind::AgentCard);
+        let dated = r#""capabilities": {"streaming": true}, "protocolVersion": "0.3.0""#;
+        assert_eq!(kind_of(&format!("{bare}, {dated}}}")), Kind::AgentCard);
+    }
+
+    #[test]
+    fn a_whole_card_of_the_older_form_needs_no_schema() {
+        let card = r#"{"serverInfo": {"name": "tides", "version": "1"}, "transport": {"type": "sse", "endpoint": "/sse"},
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}"#;
+        assert_eq!(kind_of(card), Kind::McpServerCard);
+        let answer = r#"{"serverInfo": {"name": "tides"}, "protocolVersion": "2025-06-18", "capabilities": {}}"#;
+        assert_eq!(kind_of(answer), Kind::Unknown);
+    }
+
+    #[test]
+    fn openapi_is_a_release_and_not_an_address() {
+        for member in [r#""openapi": "3.1.0""#, r#""swagger": "2.0""#, r#""openapi": 3.1"#, r#""openapi": "4""#] {
+            assert_eq!(kind_of(&format!("{{{member}}}")), Kind::Openapi, "{member}");
+        }
+        for member in [r#""openapi": "https://tides.example.com/openapi.json""#, r#""openapi": {"url": "3.1"}"#] {
+            assert_eq!(kind_of(&format!("{{{member}}}")), Kind::Unknown, "{member}");
+        }
     }
 }

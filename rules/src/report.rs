@@ -295,6 +295,9 @@ impl Report {
             Headline::Blocked
         } else if grades.iter().any(|(severity, _)| *severity == Severity::Error) {
             Headline::Deviates
+        } else if self.has_document && self.detected.kind == Kind::Unknown {
+            // Whatever was looked at, nothing was found out about a document of no known kind.
+            Headline::NotDetected
         } else if self.has_document && self.results.iter().any(|r| !matches!(r.outcome, Outcome::NotEvaluated(_))) {
             Headline::Sound
         } else {

@@ -187,8 +187,12 @@ fn summary(report: &Report, ink: &Ink) -> String {
     let hints = report.findings().filter(|(_, found)| found.iter().all(|o| o.severity == Severity::Info)).count();
     let counts = [(specification.errors, "error"), (specification.warnings, "warning"), (hints, "hint")];
     let said: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| plural(*n, word)).collect();
-    let said = if said.is_empty() { "nothing to report".to_owned() } else { said.join(", ") };
-    format!("{}: {said}", ink.headline(report.headline()))
+    let headline = report.headline();
+    match (headline, said.as_slice()) {
+        (Headline::NotDetected, []) => ink.headline(headline),
+        (_, []) => format!("{}: nothing to report", ink.headline(headline)),
+        (_, said) => format!("{}: {}", ink.headline(headline), said.join(", ")),
+    }
 }
 
 fn plural(n: usize, word: &str) -> String {

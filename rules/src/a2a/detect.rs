@@ -39,7 +39,14 @@ const TELLING_MEMBERS: &[&str] = &[
 pub(crate) fn looks_like_a_card(root: Node<'_>) -> bool {
     let has = |name: &&str| root.get(name).is_some();
     let members = CARD_MEMBERS.iter().filter(|names| names.iter().any(has)).count();
-    members >= 3 && TELLING_MEMBERS.iter().any(has)
+    // Servers of MCP have capabilities too, as an object, and say in it or beside it that they are such.
+    let is_of_a_server =
+        |capabilities: Node<'_>| capabilities.kind() == Type::Object && crate::mcp::looks_like_a_server(root);
+    let tells = |name: &&str| match root.get(name) {
+        Some(member) => *name != "capabilities" || !is_of_a_server(member),
+        None => false,
+    };
+    members >= 3 && TELLING_MEMBERS.iter().any(tells)
 }
 
 crate::rule! {
@@ -59,6 +66,7 @@ crate::rule! {
         seeds: &["reader:Not an agent card"],
         examples: &[
             fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "url": "https://x.example"}"#).whole(),
+            fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "capabilities": {"tools": {}}}"#).whole(),
             silent(r#"{"skills": [{"name": "Locate"}]}"#),
         ],
         stops: Stops::Document,

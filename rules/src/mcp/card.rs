@@ -41,6 +41,9 @@ const FORM_SEP_1649: Profile = Profile { name: "server-card-sep-1649", versions:
 /// The schema of the published form.
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
+/// The schema of the older form.
+const SCHEMA_SEP_1649: &str = "https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json";
+
 /// The form a document is judged as (catalogue §4); [`Profile::NONE`] for one that shows neither form and that nobody
 /// presented as a card.
 pub(super) fn profile(card: Node<'_>, claimed: bool, stated: Option<&str>) -> (Profile, Known) {
@@ -49,10 +52,12 @@ pub(super) fn profile(card: Node<'_>, claimed: bool, stated: Option<&str>) -> (P
         Some("sep-1649") => return (FORM_SEP_1649, Known::Declared),
         _ => {}
     }
-    match card.get("$schema") {
+    match card.get("$schema").map(|schema| schema.text().unwrap_or_default()) {
+        Some(SCHEMA) => (FORM_V1, Known::Declared),
+        Some(SCHEMA_SEP_1649) => (FORM_SEP_1649, Known::Declared),
+        Some(_) if has_older_members(card) => (FORM_SEP_1649, Known::Inferred),
         None if is_older_form(card) => (FORM_SEP_1649, Known::Inferred),
-        Some(schema) if schema.text() == Some(SCHEMA) => (FORM_V1, Known::Declared),
-        Some(schema) if schema.text().is_some_and(speaks_of_cards) => (FORM_V1, Known::Inferred),
+        Some(schema) if speaks_of_cards(schema) => (FORM_V1, Known::Inferred),
         _ if claimed => (FORM_V1, Known::Inferred),
         _ => (Profile::NONE, Known::Undetermined),
     }
@@ -60,7 +65,27 @@ pub(super) fn profile(card: Node<'_>, claimed: bool, stated: Option<&str>) -> (P
 
 /// Whether a document has a member that only the older form has.
 fn is_older_form(card: Node<'_>) -> bool {
-    ["serverInfo", "transport", "protocolVersion"].iter().any(|member| card.get(member).is_some())
+    has_older_members(card) || card.get("protocolVersion").is_some()
+}
+
+/// Whether a document has a member that makes it one of the older form, whatever schema it names.
+fn has_older_members(card: Node<'_>) -> bool {
+    ["serverInfo", "transport"].iter().any(|member| card.get(member).is_some())
+}
+
+/// Whether a document that nobody named is a card of the older form: it says who the server is and how to connect.
+pub(crate) fn is_whole_older_card(root: Node<'_>) -> bool {
+    ["serverInfo", "transport"].iter().all(|member| root.get(member).is_some_and(|node| node.kind() == Type::Object))
+}
+
+/// Whether a document shows that it is about an MCP server, though not what kind of document it is.
+pub(crate) fn looks_like_a_server(root: Node<'_>) -> bool {
+    const MEMBERS: &[&str] = &["serverInfo", "transport", "remotes", "tools", "mcpServers"];
+    const CAPABILITIES: &[&str] = &["tools", "resources", "prompts", "logging"];
+    let is_capable = |capabilities: Node<'_>| CAPABILITIES.iter().any(|name| capabilities.get(name).is_some());
+    MEMBERS.iter().any(|member| root.get(member).is_some())
+        || root.get("capabilities").is_some_and(is_capable)
+        || root.get("protocolVersion").and_then(Node::text).is_some_and(super::handshake::is_date)
 }
 
 fn speaks_of_cards(schema: &str) -> bool {
@@ -119,6 +144,9 @@ crate::rule! {
             ),
             fires(&["/$schema"], r#"{"$schema": "https://schemas.example.org/tool.json"}"#).given(r#"{"claimed": "catalog"}"#),
             silent(r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"}"#),
+            silent(r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json"}"#)
+                .over("server-card-sep-1649"),
+            silent(r#"{"$schema": "https://schemas.example.org/server-card.json"}"#).over("server-card-sep-1649"),
         ],
         check: Check::Document(card_schema_unknown),
     }
@@ -200,8 +228,8 @@ crate::rule! {
         versions: CARDS,
         on: ON,
         place: "/name | /serverInfo/name",
-        fix: "Add name.",
-        spec: "SEP-2127 schema ServerCard",
+        fix: "Add `name`; a card of SEP-1649 has it in `serverInfo`.",
+        spec: "SEP-2127 schema ServerCard; SEP-1649",
         seeds: &["gaip:MCP_NAME_MISSING"],
         examples: &[
             fires(&["/name"], r#"{"name": null}"#),
@@ -226,12 +254,19 @@ fn demand_text(identity: Result<Node<'_>, (Node<'_>, &str)>, member: &str, out: 
             let name = object.key().unwrap_or_default();
             out.add(object, format!("`{name}` is {}, not an object", object.kind().named()));
         }
-        Ok((object, None)) => drop(out.add_missing(object, member, format!("`{member}` is missing"))),
-        Ok((_, Some(value))) if value.kind() != Type::String => {
-            out.add(value, format!("`{member}` is {}, not a string", value.kind().named()));
+        Ok((object, None)) => {
+            out.add_missing(object, member, format!("`{}` is missing", path(object, member)));
+        }
+        Ok((object, Some(value))) if value.kind() != Type::String => {
+            out.add(value, format!("`{}` is {}, not a string", path(object, member), value.kind().named()));
         }
         Ok(_) => {}
     }
+}
+
+/// How a member is called from the card's top.
+fn path(object: Node<'_>, member: &str) -> String {
+    object.key().map_or_else(|| member.to_owned(), |parent| format!("{parent}.{member}"))
 }
 
 /// The longest version that the schema takes.
@@ -248,7 +283,7 @@ crate::rule! {
         versions: CARDS,
         on: ON,
         place: "/version | /serverInfo/version",
-        fix: "Add version.",
+        fix: "Add `version`; a card of SEP-1649 has it in `serverInfo`.",
         spec: "SEP-2127 schema ServerCard",
         seeds: &["gaip:MCP_SERVER_VERSION_MISSING"],
         examples: &[fires(&["/version"], r#"{"version": 2.3}"#), silent(r#"{"version": "2026w30"}"#)],

@@ -139,17 +139,16 @@ fn transport_type<'d>(card: Node<'d>) -> Option<Node<'d>> {
 }
 
 crate::rule! {
-    /// A card's transport is one that the protocol knows.
+    /// A card's transport is none of those that the protocol defines.
     ///
-    /// `streamable-http`, `sse` or `stdio`.
+    /// Beside `streamable-http`, `sse` and `stdio` a server may have one of its own, which only clients made for it speak.
     static CARD_TRANSPORT_TYPE = {
         id: "mcp/card-transport-type",
-        severity: Severity::Warning,
-        impact: Some(Impact::Cosmetic),
+        basis: Basis::Hint,
         versions: SEP_1649,
         on: ON,
         place: "/transport/type",
-        fix: "Use streamable-http.",
+        fix: "None needed for a transport of your own; otherwise use streamable-http.",
         spec: "SEP-1649",
         seeds: &["gaip:MCP_TRANSPORT_TYPE_UNRECOGNISED"],
         examples: &[
@@ -164,23 +163,27 @@ fn card_transport_type(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     if let Some(kind) = transport_type(card)
         && !matches!(kind.text(), Some("streamable-http" | "sse" | "stdio"))
     {
-        out.add(kind, format!("{} is no transport of the protocol", quote(kind.text().unwrap_or(kind.raw()))));
+        out.add(
+            kind,
+            format!(
+                "{} is not among the transports that the protocol defines",
+                quote(kind.text().unwrap_or(kind.raw()))
+            ),
+        );
     }
 }
 
 crate::rule! {
-    /// A card's endpoint is a whole address.
+    /// The card gives its endpoint as a path.
     ///
-    /// A path means something else wherever the card is read from.
+    /// SEP-1649 asks for one, to be read from the place of the card; whoever has the card from elsewhere cannot resolve it.
     static CARD_ENDPOINT_RELATIVE = {
         id: "mcp/card-endpoint-relative",
-        severity: Severity::Warning,
-        impact: Some(Impact::Cosmetic),
         basis: Basis::Hint,
         versions: SEP_1649,
         on: ON,
         place: "/transport/endpoint",
-        fix: "Give an absolute https URL.",
+        fix: "None needed; an absolute https URL works wherever the card is read.",
         spec: "SEP-1649",
         seeds: &["gaip:MCP_ENDPOINT_RELATIVE"],
         examples: &[
@@ -197,14 +200,14 @@ fn card_endpoint_relative(endpoint: Node<'_>, _: &Context<'_>, out: &mut Occurre
         && AbsoluteUrl::parse(text).is_none()
         && !text.contains("://")
     {
-        out.add(endpoint, format!("{} is a path, not an address", quote(text)));
+        out.add(endpoint, format!("{} is a path, read from the place of the card", quote(text)));
     }
 }
 
 crate::rule! {
     /// A card says where to connect.
     ///
-    /// In `transport.endpoint`, in `url` or in a remote, unless the server is started by the client itself.
+    /// In `transport.endpoint`, in `url` or in a remote, where the transport runs over HTTP.
     static CARD_ENDPOINT_MISSING = {
         id: "mcp/card-endpoint-missing",
         severity: Severity::Error,
@@ -219,26 +222,22 @@ crate::rule! {
         examples: &[
             fires(&["/transport/endpoint"], r#"{"transport": {"endpoint": null}}"#),
             silent(r#"{"transport": {"type": "stdio", "endpoint": null}}"#),
+            silent(r#"{"transport": {"type": "in-process", "endpoint": null}}"#),
+            silent(r#"{"transport": {"type": null, "endpoint": null}}"#),
         ],
         check: Check::Document(card_endpoint_missing),
     }
 }
 
 fn card_endpoint_missing(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    let transport = card.get("transport");
+    let Some(transport) = card.get("transport") else { return };
     let says = |object: Node<'_>, member: &str| object.get(member).is_some_and(|url| url.text() != Some(""));
-    let in_transport = transport.is_some_and(|transport| says(transport, "endpoint") || says(transport, "url"));
+    let in_transport = says(transport, "endpoint") || says(transport, "url");
     let in_remote = card.get("remotes").into_iter().flat_map(Node::items).any(|remote| says(remote, "url"));
-    let is_stdio = transport_type(card).and_then(Node::text) == Some("stdio");
-    if in_transport || in_remote || is_stdio || says(card, "url") {
-        return;
-    }
-    match transport {
-        None => drop(out.add_missing(card, "transport", "no address to connect to")),
-        Some(transport) if transport.kind() == Type::Object => {
-            out.add_missing(transport, "endpoint", "no address to connect to");
-        }
-        Some(_) => {}
+    let kind = transport.get("type").and_then(Node::text).unwrap_or_default();
+    let is_http = kind == "sse" || kind.contains("http");
+    if is_http && !in_transport && !in_remote && !says(card, "url") {
+        out.add_missing(transport, "endpoint", "no address to connect to");
     }
 }
 

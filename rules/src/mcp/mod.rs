@@ -35,6 +35,8 @@ mod tool_header;
 mod tool_schema;
 mod tools;
 
+pub(crate) use card::{is_whole_older_card, looks_like_a_server};
+
 use crate::document::{Node, Type};
 use crate::judge::Context;
 use crate::kind::{Kind, Known, Profile};
