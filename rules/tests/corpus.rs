@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
 use plumbline_rules::kind::Kind;
-use plumbline_rules::report::Report;
+use plumbline_rules::report::{Headline, Report};
 
 /// Pointers written out for one rule and document; of more only the number.
 const MOST_POINTERS: usize = 6;
@@ -82,6 +82,41 @@ fn agent_cards() {
     assert_eq!(cards.len(), 150);
     let told = cards.iter().map(|row| described(&row[0], &judged(&body(&folder.join(&row[0])), Some(Kind::AgentCard))));
     holds("agent-cards.txt", &told.collect::<String>());
+}
+
+/// What a document is taken for that nobody named.
+fn taken_for(path: &Path) -> Option<Kind> {
+    Document::read(&body(path)).root().map(Kind::detect)
+}
+
+#[test]
+fn what_is_judged_as_an_agent_card_where_one_is_due_is_taken_for_one_anywhere() {
+    let Some(corpus) = corpus() else { return };
+    let folder = corpus.join("agent-cards");
+    let mut cards = 0;
+    for row in index(&folder) {
+        let path = folder.join(&row[0]);
+        let report = judged(&body(&path), Some(Kind::AgentCard));
+        if let Some(kind) = taken_for(&path).filter(|_| report.headline() != Headline::NotDetected) {
+            assert_eq!(kind, Kind::AgentCard, "{}", row[0]);
+            cards += 1;
+        }
+    }
+    // The rest is no JSON, or another thing that lay at the place of a card.
+    assert_eq!(cards, 135);
+}
+
+#[test]
+fn documents_of_other_protocols_are_not_taken_for_agent_cards() {
+    let Some(corpus) = corpus() else { return };
+    let folder = corpus.join("other-docs");
+    for row in index(&folder) {
+        let kind = taken_for(&folder.join(&row[0]));
+        assert_ne!(kind, Some(Kind::AgentCard), "{}", row[0]);
+        if row[1] != "openapi" {
+            assert_ne!(kind, Some(Kind::Openapi), "{}", row[0]);
+        }
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
 use plumbline_rules::kind::Kind;
-use plumbline_rules::report::Report;
+use plumbline_rules::report::{Headline, Report};
 use plumbline_rules::rule::{Class, Severity};
+use plumbline_rules::rule_settings::RuleSetting;
 use serde_json::{Value, json};
 
 fn judged(document: &Value, kind: Kind, given: &Given) -> Report {
@@ -34,6 +35,94 @@ fn server(members: Value) -> Value {
 
 fn findings(members: Value) -> Vec<String> {
     loud(&judged(&server(members), Kind::ServerJson, &Given::default()))
+}
+
+#[test]
+fn an_endpoint_beside_the_same_address_in_its_place_is_no_accusation() {
+    let card = |endpoint: &str| {
+        json!({
+            "name": "Tides", "description": "Tide tables", "version": "1.0.0", "protocolVersion": "0.3.0",
+            "url": "https://tides.plumbtest.dev/a2a", "endpoint": endpoint, "skills": []
+        })
+    };
+    let said = |endpoint: &str| {
+        let found = loud(&judged(&card(endpoint), Kind::AgentCard, &Given::default()));
+        found.iter().any(|line| line.contains("a2a/endpoint-field-nonstandard"))
+    };
+    assert!(!said("https://tides.plumbtest.dev/a2a"));
+    assert!(said("https://tides.plumbtest.dev/rpc"));
+}
+
+fn issuer(members: Value) -> Value {
+    let mut issuer = json!({
+        "issuer": "https://login.tidewatch.dev", "jwks_uri": "https://login.tidewatch.dev/jwks",
+        "authorization_endpoint": "https://login.tidewatch.dev/authorize",
+        "token_endpoint": "https://login.tidewatch.dev/token"
+    });
+    let (Value::Object(all), Value::Object(members)) = (&mut issuer, members) else { panic!("both are objects") };
+    all.extend(members);
+    issuer.as_object_mut().expect("it is one").retain(|_, value| !value.is_null());
+    issuer
+}
+
+#[test]
+fn a_server_that_gives_out_no_codes_is_one_warning() {
+    let of = |members| loud(&judged(&issuer(members), Kind::OauthAuthorizationServer, &Given::default()));
+    let payment = of(json!({"grant_types_supported": ["urn:x402:exact"], "response_types_supported": ["none"]}));
+    assert_eq!(payment, ["warning oauth/as-grant-types-no-code /grant_types_supported"]);
+    let tokens = of(json!({"response_types_supported": ["id_token"], "token_endpoint": null}));
+    assert_eq!(tokens, ["warning oauth/as-response-types-no-code /response_types_supported"]);
+    let torn = of(json!({"grant_types_supported": ["authorization_code"], "response_types_supported": ["id_token"],
+            "code_challenge_methods_supported": ["S256"], "client_id_metadata_document_supported": true}));
+    assert_eq!(torn, ["error oauth/as-response-types-no-code /response_types_supported"]);
+}
+
+#[test]
+fn an_empty_list_that_is_required_is_to_be_filled() {
+    let document = issuer(json!({"response_types_supported": [], "scopes_supported": []}));
+    let report = judged(&document, Kind::OauthAuthorizationServer, &Given::default());
+    let (_, found) = report.findings().find(|(rule, _)| rule.id == "oauth/metadata-empty-array").expect("it fires");
+    let filled: Vec<_> = found.iter().map(|o| (o.pointer.as_str(), o.message.contains("filled"))).collect();
+    assert_eq!(filled, [("/response_types_supported", true), ("/scopes_supported", false)]);
+}
+
+#[test]
+fn a_card_of_the_older_form_is_judged_by_it_whatever_schema_it_names() {
+    for schema in [
+        "https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json",
+        "https://tides.plumbtest.dev/schema/server-card.json",
+    ] {
+        let card = json!({
+            "$schema": schema, "description": "Tide tables", "protocolVersion": "2025-06-18",
+            "serverInfo": {"name": "tides", "version": "1.0.0"}, "capabilities": {"tools": {}},
+            "transport": {"type": "streamable-http", "endpoint": "/mcp"}
+        });
+        let report = judged(&card, Kind::McpServerCard, &Given::default());
+        assert_eq!(report.detected.profile, "server-card-sep-1649");
+        assert_eq!(loud(&report), [""; 0]);
+    }
+}
+
+#[test]
+fn a_name_that_an_older_card_lacks_is_named_with_its_parent() {
+    let card = json!({
+        "protocolVersion": "2025-06-18", "description": "Tide tables", "serverInfo": {"version": "1.0.0"},
+        "transport": {"type": "stdio"}
+    });
+    let report = judged(&card, Kind::McpServerCard, &Given::default());
+    let (rule, found) = report.findings().find(|(rule, _)| rule.id == "mcp/card-name-missing").expect("it fires");
+    assert!(found[0].message.contains("serverInfo.name") && rule.fix.contains("serverInfo"), "{}", found[0].message);
+}
+
+#[test]
+fn a_document_of_no_known_kind_is_not_detected_even_with_that_rule_off() {
+    let given = Given::default();
+    let subject =
+        Subject { kind: None, version: None, origin: Origin::PublicHost, given: &given, session: None, answer: None };
+    let mut settings = Settings::default();
+    settings.rules.push(RuleSetting { rule: "common/kind-unrecognised".to_owned(), ..RuleSetting::default() });
+    let report = judge(&Document::from_text(r#"{"hello": "world"}"#), &subject, &settings);
+    assert_eq!(report.headline(), Headline::NotDetected);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The endpoints of an authorization server.
 
-use super::{SERVER, SINCE_2025_03, is_lone, list, lists};
+use super::{SERVER, SINCE_2025_03, has_code, is_lone, list, lists};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::rule::{Check, Impact, Rule, Severity, Stops, fires, silent};
@@ -71,6 +71,10 @@ crate::rule! {
         examples: &[
             fires(&["/token_endpoint"], r#"{"token_endpoint": null}"#),
             silent(r#"{"token_endpoint": null}"#).given(r#"{"lone": true}"#),
+            fires(
+                &["/token_endpoint"],
+                r#"{"token_endpoint": null, "response_types_supported": ["code id_token", "code"]}"#,
+            ),
         ],
         check: Check::Document(as_token_endpoint_missing),
     }
@@ -80,9 +84,18 @@ fn as_token_endpoint_missing(metadata: Node<'_>, context: &Context<'_>, out: &mu
     if is_lone(context, out) || metadata.given("token_endpoint").is_some() {
         return;
     }
-    let grants = list(metadata, "grant_types_supported");
-    if !grants.is_some_and(|grants| grants.len() == Some(1) && lists(grants, "implicit")) {
+    if !is_implicit_only(metadata) {
         missing(metadata, "token_endpoint", out);
+    }
+}
+
+/// Whether tokens come from the authorization endpoint alone: by the grants, or where none are listed by response types
+/// of which none has a code in it.
+fn is_implicit_only(metadata: Node<'_>) -> bool {
+    let filled = |name| list(metadata, name).filter(|list| !list.is_empty());
+    match filled("grant_types_supported") {
+        Some(grants) => grants.items().all(|grant| grant.text() == Some("implicit")),
+        None => filled("response_types_supported").is_some_and(|types| !types.items().any(has_code)),
     }
 }
 

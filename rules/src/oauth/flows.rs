@@ -58,7 +58,8 @@ fn as_response_types_missing(metadata: Node<'_>, context: &Context<'_>, out: &mu
 crate::rule! {
     /// The response type `code` is supported.
     ///
-    /// The authorization code flow is the only one that MCP clients run with a person, and it asks for `code`.
+    /// The authorization code flow is the only one that MCP clients run with a person, and it asks for `code`. A document
+    /// whose grants promise that flow contradicts itself; one that promises nothing is a server for others.
     static AS_RESPONSE_TYPES_NO_CODE = {
         id: "oauth/as-response-types-no-code",
         severity: Severity::Error,
@@ -72,6 +73,10 @@ crate::rule! {
         examples: &[
             fires(&["/response_types_supported"], r#"{"response_types_supported": ["code id_token"]}"#),
             silent(r#"{"response_types_supported": ["code", "code id_token"]}"#),
+            silent(
+                r#"{"response_types_supported": ["none"], "grant_types_supported": ["client_credentials"],
+                "authorization_endpoint": null}"#,
+            ),
         ],
         check: Check::Document(as_response_types_no_code),
     }
@@ -82,8 +87,18 @@ fn as_response_types_no_code(metadata: Node<'_>, context: &Context<'_>, out: &mu
         return;
     }
     let Some(types) = list(metadata, "response_types_supported") else { return };
-    if types.items().next().is_some() && !lists(types, "code") {
-        out.add(types, "`code` is not among the response types");
+    let grants = list(metadata, "grant_types_supported").filter(|grants| !grants.is_empty());
+    // Where the grants lack the code, that is said of them.
+    let is_said = grants.is_some_and(|grants| !lists(grants, "authorization_code"));
+    if types.is_empty() || lists(types, "code") || is_said {
+        return;
+    }
+    match grants {
+        Some(_) => drop(out.add(types, "`code` is not among the response types, though the grants promise it")),
+        None => {
+            let message = "no MCP client can sign in here: `code` is not among the response types";
+            out.add(types, message).severity(Severity::Warning);
+        }
     }
 }
 
@@ -165,7 +180,7 @@ fn as_grant_types_no_code(metadata: Node<'_>, context: &Context<'_>, out: &mut O
     let for_machines = metadata.given("authorization_endpoint").is_none()
         && grants.items().all(|grant| grant.text() == Some("client_credentials"));
     if grants.items().next().is_some() && !for_machines && !lists(grants, "authorization_code") {
-        out.add(grants, "`authorization_code` is not among the grants");
+        out.add(grants, "no MCP client can sign in here: `authorization_code` is not among the grants");
     }
 }
 

@@ -13,6 +13,10 @@ pub(super) const RULES: &[&Rule] = &[&METADATA_EMPTY_ARRAY];
 const MAY_BE_EMPTY: &[&str] =
     &["authorization_servers", "code_challenge_methods_supported", "bearer_methods_supported"];
 
+/// Lists that OpenID Connect Discovery requires; the first is required of every authorization server.
+const REQUIRED_BY_OPENID: &[&str] =
+    &["response_types_supported", "subject_types_supported", "id_token_signing_alg_values_supported"];
+
 crate::rule! {
     /// A list without elements is left out.
     ///
@@ -29,7 +33,7 @@ crate::rule! {
         ],
         place: "/*",
         spec: "RFC 9728 §3.2; RFC 8414 §3.2",
-        fix: "Omit empty members.",
+        fix: "Fill the list where the member is required; leave other empty members out.",
         examples: &[
             fires(&["/scopes_supported"], r#"{"scopes_supported": []}"#),
             silent(r#"{"scopes_supported": ["tides:read"]}"#),
@@ -39,9 +43,16 @@ crate::rule! {
     }
 }
 
-fn metadata_empty_array(member: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
+fn metadata_empty_array(member: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     let name = member.key().unwrap_or_default();
-    if member.kind() == Type::Array && member.is_empty() && !MAY_BE_EMPTY.contains(&name) {
-        out.add(member, format!("{} is an empty list", quote(name)));
+    if member.kind() != Type::Array || !member.is_empty() || MAY_BE_EMPTY.contains(&name) {
+        return;
     }
+    let is_required = match context.kind {
+        Kind::OauthOpenidConfiguration => REQUIRED_BY_OPENID.contains(&name),
+        Kind::OauthAuthorizationServer => name == REQUIRED_BY_OPENID[0],
+        _ => false,
+    };
+    let and = if is_required { ", and the standard requires it filled" } else { "" };
+    out.add(member, format!("{} is an empty list{and}", quote(name)));
 }

@@ -105,6 +105,21 @@ fn lists(list: Node<'_>, text: &str) -> bool {
     list.items().any(|item| item.text() == Some(text))
 }
 
+/// Whether no code is given out: the grants lack `authorization_code` or, where none are listed, no response type has
+/// `code` in it. Without grants the default holds, which has it.
+fn is_without_code(metadata: Node<'_>) -> bool {
+    let filled = |name| list(metadata, name).filter(|list| !list.is_empty());
+    match filled("grant_types_supported") {
+        Some(grants) => !lists(grants, "authorization_code"),
+        None => filled("response_types_supported").is_some_and(|types| !types.items().any(has_code)),
+    }
+}
+
+/// Whether a response type is `code` or a combination with it.
+fn has_code(response_type: Node<'_>) -> bool {
+    response_type.text().is_some_and(|text| text.split(' ').any(|part| part == "code"))
+}
+
 /// Whether a flag is present and true.
 fn is_set(object: Node<'_>, name: &str) -> bool {
     object.get(name).and_then(Node::flag) == Some(true)

@@ -1,6 +1,6 @@
 //! Whether an authorization server proves that who redeems a code also asked for it.
 
-use super::{SERVER, SINCE_2025_06, is_lone, list, lists};
+use super::{SERVER, SINCE_2025_06, is_lone, is_without_code, list, lists};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
@@ -13,6 +13,7 @@ crate::rule! {
     /// The metadata says that PKCE is supported.
     ///
     /// A client cannot see it otherwise, and without PKCE a stolen code is as good as a token; MCP clients have to refuse.
+    /// A server that gives out no codes has nothing to protect.
     static AS_PKCE_MISSING = {
         id: "oauth/as-pkce-missing",
         severity: Severity::Error,
@@ -31,13 +32,17 @@ crate::rule! {
             fires(&["/code_challenge_methods_supported"], r#"{"code_challenge_methods_supported": []}"#),
             silent("{}"),
             silent(r#"{"code_challenge_methods_supported": null}"#).given(r#"{"lone": true}"#),
+            silent(
+                r#"{"code_challenge_methods_supported": null, "authorization_endpoint": null,
+                "grant_types_supported": ["client_credentials"]}"#,
+            ),
         ],
         check: Check::Document(as_pkce_missing),
     }
 }
 
 fn as_pkce_missing(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    if is_lone(context, out) {
+    if is_lone(context, out) || is_without_code(metadata) {
         return;
     }
     match metadata.get(METHODS) {
@@ -93,8 +98,6 @@ crate::rule! {
     /// With it the challenge is the secret itself, so whoever reads the request can redeem the code.
     static AS_PKCE_PLAIN = {
         id: "oauth/as-pkce-plain",
-        severity: Severity::Warning,
-        impact: Some(Impact::Cosmetic),
         security: true,
         basis: Basis::Hint,
         versions: SINCE_2025_06,

@@ -1,6 +1,6 @@
 //! How an unknown client becomes a known one, and what an authorization server says about itself besides.
 
-use super::{SERVER, SINCE_2025_03, SINCE_2025_06, SINCE_2025_11, is_lone, is_set, list, lists};
+use super::{SERVER, SINCE_2025_03, SINCE_2025_06, SINCE_2025_11, is_lone, is_set, is_without_code, list, lists};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::rule::{Basis, Check, Class, Impact, Rule, Severity, Stops, fires, silent};
@@ -152,6 +152,10 @@ crate::rule! {
             fires(&["/registration_endpoint"], r#"{"client_id_metadata_document_supported": null}"#),
             silent("{}"),
             silent(r#"{"client_id_metadata_document_supported": null}"#).given(r#"{"lone": true}"#),
+            silent(
+                r#"{"client_id_metadata_document_supported": null, "authorization_endpoint": null,
+                "grant_types_supported": ["client_credentials"]}"#,
+            ),
         ],
         check: Check::Document(as_no_registration),
     }
@@ -159,6 +163,10 @@ crate::rule! {
 
 fn as_no_registration(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     if is_lone(context, out) || metadata.given("registration_endpoint").is_some() || is_set(metadata, CIMD) {
+        return;
+    }
+    // Where nobody can sign in, nobody has to make himself known.
+    if is_without_code(metadata) {
         return;
     }
     unset(metadata, "registration_endpoint", "neither registration nor client metadata documents are supported", out);
