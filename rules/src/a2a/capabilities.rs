@@ -202,7 +202,7 @@ crate::rule! {
     /// The extended card is for authenticated callers only; without a scheme nobody can become one.
     static EXTENDED_CARD_NO_SCHEME = {
         id: "a2a/extended-card-no-scheme",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Cosmetic),
         security: true,
         versions: SINCE_0_2,
@@ -220,12 +220,21 @@ crate::rule! {
                 r#"{"supportsAuthenticatedExtendedCard": true, "securitySchemes": null, "security": null}"#,
             ).over("a2a-0.3"),
             silent(r#"{"capabilities": {"extendedAgentCard": true}}"#),
+            silent(
+                r#"{"capabilities": {"extendedAgentCard": true}, "securitySchemes": null, "securityRequirements": null,
+                "authentication": {"schemes": ["bearer"]}}"#,
+            )
+            .beside(&["a2a/authentication-outdated"]),
         ],
         check: Check::Document(extended_card_no_scheme),
     }
 }
 
 fn extended_card_no_scheme(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    // The scheme is there, in the member of an older release, and that is what is said.
+    if super::versions::has_outdated_authentication(card, context) {
+        return;
+    }
     for flag in unguarded_extended_card(card, context) {
         out.add(flag, "an extended card is announced, and no scheme to authenticate with");
     }

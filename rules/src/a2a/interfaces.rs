@@ -703,7 +703,8 @@ fn transports<'d>(card: Node<'d>, context: &Context<'_>) -> impl Iterator<Item =
 crate::rule! {
     /// A transport of 0.3 is one of the three.
     ///
-    /// A client skips what it does not know, and looks at letters as they are.
+    /// A client skips what it does not know, and looks at letters as they are. A transport named by a URI is an extension
+    /// that its author knows to be one.
     static TRANSPORT_UNRECOGNISED = {
         id: "a2a/transport-unrecognised",
         severity: Severity::Warning,
@@ -725,6 +726,10 @@ crate::rule! {
                     {"url": "https://tides.example.com/rest", "transport": "REST"}]}"#,
             ),
             silent(r#"{"preferredTransport": "HTTP+JSON"}"#),
+            silent(
+                r#"{"additionalInterfaces": [{"url": "https://tides.example.com/a2a", "transport": "JSONRPC"},
+                    {"url": "wss://tides.example.com/ws", "transport": "https://tides.example.com/ext/ws/v1"}]}"#,
+            ),
         ],
         yields_to: &["a2a/no-common-transport"],
         check: Check::Document(transport_unrecognised),
@@ -732,7 +737,8 @@ crate::rule! {
 }
 
 fn transport_unrecognised(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    let mut strange = transports(card, context).filter(|(_, text)| Core::exact(text).is_none()).peekable();
+    let is_strange = |text: &str| Core::exact(text).is_none() && !is_absolute_uri(text);
+    let mut strange = transports(card, context).filter(|(_, text)| is_strange(text)).peekable();
     if strange.peek().is_some() && !lacks_common_transport(card, context) {
         for (node, text) in strange {
             out.add(node, format!("{} is none of JSONRPC, GRPC and HTTP+JSON", quote(text)));

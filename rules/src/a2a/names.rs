@@ -310,7 +310,7 @@ crate::rule! {
         spec: "A2A 1.0 §4.4.6",
         seeds: &["gaip:A2A_ENDPOINT_FIELD_NONSTANDARD"],
         examples: &[
-            fires(&["/endpoint"], r#"{"endpoint": "https://tides.example.com/a2a"}"#),
+            fires(&["/endpoint"], r#"{"endpoint": "https://tides.example.com/rpc"}"#),
             silent(r#"{"capabilities": {"extensions": [{"uri": "urn:tides:v1", "params": {"endpoint": "x"}}]}}"#),
         ],
         check: Check::Document(endpoint_field_nonstandard),
@@ -318,9 +318,20 @@ crate::rule! {
 }
 
 fn endpoint_field_nonstandard(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    if let Some(endpoint) = card.given("endpoint") {
+    let Some(endpoint) = card.given("endpoint") else { return };
+    if endpoint.text().is_some_and(|address| declares(card, address)) {
+        out.add(endpoint, "the address stands in its place too; no client reads `endpoint`").severity(Severity::Info);
+    } else {
         out.add(endpoint, "no client looks for the address in `endpoint`");
     }
+}
+
+/// Whether an address stands where clients of some release look for it.
+fn declares(card: Node<'_>, address: &str) -> bool {
+    let listed = ["supportedInterfaces", "supported_interfaces", "additionalInterfaces", "additional_interfaces"];
+    let interfaces = listed.iter().filter_map(|name| card.get(name)).flat_map(Node::items);
+    let urls = interfaces.chain([card]).filter_map(|holder| holder.get("url"));
+    urls.filter_map(Node::text).any(|url| url.trim_end_matches('/') == address.trim_end_matches('/'))
 }
 
 crate::rule! {

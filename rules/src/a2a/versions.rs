@@ -411,12 +411,18 @@ crate::rule! {
 }
 
 fn authentication_outdated(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    let declared = || with_text(card, "protocolVersion").and_then(|(_, text)| release(text.trim()));
     if let Some(authentication) = card.given("authentication")
-        && (context.profile.has("1.0") || declared().is_some_and(|release| release >= (0, 3)))
+        && has_outdated_authentication(card, context)
     {
         out.add(authentication, "no client of this release reads `authentication`");
     }
+}
+
+/// Whether a card of 0.3 or later says how to sign in as one of 0.1 would.
+pub(super) fn has_outdated_authentication(card: Node<'_>, context: &Context<'_>) -> bool {
+    let declared = || with_text(card, "protocolVersion").and_then(|(_, text)| release(text.trim()));
+    card.given("authentication").is_some()
+        && (context.profile.has("1.0") || declared().is_some_and(|release| release >= (0, 3)))
 }
 
 crate::rule! {

@@ -200,17 +200,17 @@ fn is_placeholder(host: &str) -> bool {
 crate::rule! {
     /// At least one server is reached over https.
     ///
-    /// Credentials and answers pass through it. Addresses are read with the defaults of their variables, relative ones from
+    /// Credentials and answers pass through it. OpenAPI itself takes any address; this is our demand. Addresses are read with the defaults of their variables, relative ones from
     /// the place the document was fetched from; a server on this machine may do without.
     static HTTPS_SERVER_REQUIRED = {
         id: "openapi/https-server-required",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Degrades),
         basis: Basis::Policy,
         versions: V3,
         on: OPENAPI,
         place: "/servers",
-        spec: "OpenAPI 3.1.1 Server Object",
+        spec: "policy",
         fix: "Declare an https server.",
         seeds: &["gaip:OPENAPI_HTTPS_SERVER_REQUIRED"],
         examples: &[

@@ -352,8 +352,7 @@ crate::rule! {
     static INPUT_TEMPLATE_VARIABLE_UNDEFINED = {
         id: "registry/input-template-variable-undefined",
         severity: Severity::Warning,
-        impact: Some(Impact::BreaksClients),
-        impact_evidence: "no client can fill the variable; not run per SDK",
+        impact: Some(Impact::Degrades),
         rank: 38,
         versions: ALL_REVISIONS,
         place: "/**/value",

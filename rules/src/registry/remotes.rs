@@ -351,7 +351,7 @@ fn remote_variable_unused(document: Node<'_>, _: &Context<'_>, out: &mut Occurre
 crate::rule! {
     /// No remote stands twice.
     ///
-    /// Clients show both, and both are the same.
+    /// Clients show both, and both are the same. With other headers or variables it is another way in.
     static REMOTE_DUPLICATE = {
         id: "registry/remote-duplicate",
         severity: Severity::Warning,
@@ -365,6 +365,7 @@ crate::rule! {
         examples: &[
             fires(&["/remotes/1"], r#"{"remotes": [{}, {"url": "https://MCP.tidehouse.dev:443/mcp/"}]}"#),
             silent(r#"{"remotes": [{}, {"url": "https://mcp.tidehouse.dev/MCP"}]}"#),
+            silent(r#"{"remotes": [{}, {"headers": [{"name": "X-Tide-Key", "isSecret": true}]}]}"#),
         ],
         check: Check::Document(remote_duplicate),
     }
@@ -373,7 +374,8 @@ crate::rule! {
 fn remote_duplicate(document: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let mut seen = HashSet::new();
     for (remote, _, url) in urls(document) {
-        if !seen.insert((filled(remote, "type"), normal_form(url))) {
+        let told = |member| remote.given(member).filter(|node| !node.is_empty()).map(Node::raw);
+        if !seen.insert((filled(remote, "type"), normal_form(url), told("headers"), told("variables"))) {
             out.add(remote, format!("{} stands here again", quote(url)));
         }
     }
