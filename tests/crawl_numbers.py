@@ -29,6 +29,8 @@ allow_networks = ["127.0.0.0/8"]
 name_servers = ["127.0.0.1:{dns}"]
 [net.manners]
 pace_ms = {pace}
+[probe]
+endpoints = false
 [crawl]
 canaries = ["http://canary1.net:{world}/"]
 card_interval_s = {interval}

@@ -44,6 +44,8 @@ connect_ms = 1500
 head_ms = 2000
 idle_ms = 2000
 total_ms = 4000
+[probe]
+endpoints = false
 [crawl]
 card_interval_s = 4
 registry_interval_s = 5

@@ -21,6 +21,8 @@ SETTINGS = """[net]
 allow_networks = ["127.0.0.0/8"]
 [net.manners]
 pace_ms = 0
+[probe]
+endpoints = false
 [[registries]]
 name = "test"
 base = "%s"
