@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use plumbline_store::steering::Queue;
 use plumbline_store::views::{CrawlRow, SourceRow};
-use plumbline_store::words::CrawlState;
+use plumbline_store::words::{CrawlKind, CrawlState};
 use serde::{Deserialize, Serialize};
 
 use super::filled;
@@ -86,6 +86,9 @@ fn answer(newest: Option<&CrawlRow>, crawler: &CrawlStatus, now: i64) -> String 
             None => "Nothing has been crawled yet.".to_owned(),
         };
     };
+    if matches!(newest.kind, CrawlKind::FullWalk | CrawlKind::IncrementalWalk) {
+        return walked(newest);
+    }
     let looked = format!(
         "{} of {}",
         text::number(newest.done),
@@ -96,5 +99,17 @@ fn answer(newest: Option<&CrawlRow>, crawler: &CrawlStatus, now: i64) -> String 
         CrawlState::Complete => format!("The last crawl looked at {looked} and ended complete."),
         CrawlState::Incomplete => format!("The last crawl looked at {looked} and did not see everything."),
         CrawlState::Interrupted => format!("The last crawl looked at {looked} before it was interrupted."),
+    }
+}
+
+/// A walk reads entries and looks at nothing.
+fn walked(newest: &CrawlRow) -> String {
+    let read = text::counted(newest.entries, "entry", "entries");
+    let of = newest.source.as_ref().map_or_else(String::new, |source| format!(" of {}", text::visible(source, 60)));
+    match newest.state {
+        CrawlState::Running => format!("A walk{of} is running and has read {read}."),
+        CrawlState::Complete => format!("The last walk{of} read {read} and ended complete."),
+        CrawlState::Incomplete => format!("The last walk{of} read {read} and did not see everything."),
+        CrawlState::Interrupted => format!("The last walk{of} read {read} before it was interrupted."),
     }
 }

@@ -544,3 +544,12 @@ async fn readiness_is_strict_where_it_is_asked_to_be() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_walk_is_told_by_what_it_read() {
+    let world = World::full().await;
+    let crawl = world.get_json("/crawls").await.json();
+    assert!(crawl["crawls"][0]["entries"].as_i64() > Some(0), "{crawl}");
+    let page = world.get("/crawls").await;
+    assert!(page.words().contains("The last walk of official read 3 entries and ended complete."), "{}", page.words());
+}
