@@ -14,7 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
         if !document.is_yaml() && document.duplicate_members().next().is_none() {
             let read: Result<serde_json::Value, _> = serde_json::from_str(document.text());
-            assert!(read.is_ok() || document.depth() >= 127, "read here and not by serde_json");
+            // What JSON allows and a float cannot hold, such as 1e999, only serde_json refuses.
+            let is_too_great = read.as_ref().is_err_and(|error| error.to_string().starts_with("number out of range"));
+            assert!(read.is_ok() || is_too_great || document.depth() >= 127, "read here and not by serde_json");
         }
     }
 });
