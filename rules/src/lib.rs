@@ -4,6 +4,7 @@
 //!
 //! - [`document`] reads a body into a flat tree whose values know where they stand;
 //! - [`kind`] says what it is, [`catalogue`] which rules apply, [`judge`] runs them, [`report`] is what they said;
+//! - [`clients`] is which released clients refuse which fault;
 //! - [`coverage`] says what became of the rules of four published catalogues;
 //! - [`rule`] is the shape of one rule; `common`, `a2a`, `registry`, `oauth`, `openapi` hold them by topic;
 //! - [`text`] holds the small grammars they share, [`json_schema`] holds schemas inside documents against their dialect;
@@ -16,6 +17,7 @@ mod a2a;
 pub mod authorization;
 pub mod canonical;
 pub mod catalogue;
+pub mod clients;
 mod common;
 pub mod conversation;
 pub mod coverage;

@@ -12,8 +12,8 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::pages::{
-    about, coverage, crawl, crawls, document, health, instance, metrics, overview, rule, rules, session, steer, target,
-    targets, theme,
+    about, clients, coverage, crawl, crawls, document, health, instance, metrics, overview, rule, rules, session,
+    steer, target, targets, theme,
 };
 use crate::{WebState, assets, error};
 
@@ -36,6 +36,7 @@ pub fn router(state: WebState) -> Router {
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))
         .route("/rules", get(rules::show))
+        .route("/clients", get(clients::show))
         .route("/rules/coverage", get(coverage::show))
         .route("/rules/{family}/{name}", get(rule::show))
         .route("/crawls", get(crawls::show))

@@ -755,7 +755,7 @@ crate::rule! {
         severity: Severity::Warning,
         impact: Some(Impact::BreaksClients),
         impact_evidence: "a2a-sdk 1.3.0, @a2a-js/sdk 1.3.0, 2026-11",
-        clients: &["a2a-sdk 1.3.0: refuses (0.3, 1.0)", "@a2a-js/sdk 1.3.0: refuses (0.3, 1.0)"],
+        clients: &["a2a-sdk 0.3.26: refuses (0.3)", "a2a-sdk 1.3.0: refuses (0.3, 1.0)", "@a2a-js/sdk 1.3.0: refuses (0.3, 1.0)"],
         versions: SINCE_0_2,
         on: &[Kind::AgentCard],
         place: "/supportedInterfaces, /preferredTransport",

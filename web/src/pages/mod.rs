@@ -1,6 +1,7 @@
 //! One file a page: what it holds, how it is loaded, and a template of the same name.
 
 pub mod about;
+pub mod clients;
 pub mod coverage;
 pub mod crawl;
 pub mod crawls;

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use plumbline_rules::catalogue;
+use plumbline_rules::clients;
 use plumbline_rules::rule::{Basis, Evidence, Impact, Rule, Severity};
 use plumbline_store::views::{FailingRow, KindDay, RuleDay, RuleRecord};
 use plumbline_store::words::TargetKind;
@@ -83,6 +84,8 @@ struct RuleText {
     impact_evidence: &'static str,
     /// What each affected SDK does.
     clients: &'static [&'static str],
+    /// Documents of ours with this fault, and what pinned SDKs do with them.
+    runs: Vec<&'static clients::Row>,
     /// Tagged security.
     is_security: bool,
     /// Where the demand comes from.
@@ -260,6 +263,7 @@ fn rule_text(rule: &'static Rule) -> RuleText {
         impact: rule.impact,
         impact_evidence: rule.impact_evidence,
         clients: rule.clients,
+        runs: clients::rows_of(rule.id).collect(),
         is_security: rule.security,
         basis: rule.basis,
         evidence: rule.evidence,
