@@ -290,7 +290,7 @@ impl Occurrences {
             self.met_hidden = true;
             return Added(None);
         }
-        self.push(Some(Place::of(node)), node.pointer(), message.into())
+        self.push(Some(Place::of(node)), || node.pointer(), message)
     }
 
     /// The rule fires at a member that is not there. Left unsaid when the object is out of sight.
@@ -299,23 +299,30 @@ impl Occurrences {
             self.met_hidden = true;
             return Added(None);
         }
-        let pointer = format!("{}/{}", object.pointer(), escape(member));
-        self.push(Some(Place { is_value: false, ..Place::of(object) }), pointer, message.into())
+        let pointer = || format!("{}/{}", object.pointer(), escape(member));
+        self.push(Some(Place { is_value: false, ..Place::of(object) }), pointer, message)
     }
 
     /// The rule fires at a place that is no value of the document: a header, a step, the whole body.
     pub fn add_at(&mut self, pointer: impl Into<String>, message: impl Into<String>) -> Added<'_> {
-        self.push(None, pointer.into(), message.into())
+        self.push(None, || pointer.into(), message)
     }
 
-    fn push(&mut self, place: Option<Place>, pointer: String, message: String) -> Added<'_> {
+    /// Of what is only counted no pointer is made.
+    fn push(
+        &mut self,
+        place: Option<Place>,
+        pointer: impl FnOnce() -> String,
+        message: impl Into<String>,
+    ) -> Added<'_> {
         if self.found.len() >= self.most {
             self.more += 1;
             self.over.extend(place);
             return Added(None);
         }
-        let occurrence =
-            Occurrence { pointer, message, severity: self.severity, impact: self.impact, line: None, column: None };
+        let (severity, impact) = (self.severity, self.impact);
+        let (pointer, message) = (pointer(), message.into());
+        let occurrence = Occurrence { pointer, message, severity, impact, line: None, column: None };
         self.found.push(Found { place, occurrence });
         Added(self.found.last_mut().map(|found| &mut found.occurrence))
     }
