@@ -352,7 +352,13 @@ async fn hold(present: Present, stop: CancellationToken) {
         let (crawler, spread_s) = (&now.crawler, wiring::spread_s(&now.settings));
         let now_s = crawler.now_s();
         if let Err(error) = wiring::occupy(&crawler.store, &crawler.holder, now_s).await {
-            tracing::error!("the database is not held: {error:#}");
+            match error.downcast_ref() {
+                // Locked for a moment: the hold lasts longer than that.
+                Some(store_error) if plumbline_store::Error::may_pass(store_error) => {
+                    tracing::warn!("the hold on the database is renewed later: {error:#}");
+                }
+                _ => tracing::error!("the database is not held: {error:#}"),
+            }
         }
         if let Some(behind_s) = crawler.clock.was_set_back(SET_BACK_S) {
             tracing::warn!("the clock was set back by {behind_s} s");

@@ -170,7 +170,7 @@ async fn look_around(
         let going = going(idle_since.elapsed());
         let taken = match going {
             Going::Closing => Vec::new(),
-            Going::On | Going::UntilDry => take(crawler, crawl, at_work, IN_FLIGHT - tasks.len()).await?,
+            Going::On | Going::UntilDry => take_or_wait(crawler, crawl, at_work, IN_FLIGHT - tasks.len()).await?,
         };
         let is_idle = taken.is_empty() && tasks.is_empty();
         // What waits for its host's turn is still to be taken, though nothing could be just now.
@@ -201,6 +201,22 @@ async fn look_around(
         }
     }
     Ok(())
+}
+
+/// Leases what is due; nothing while the database is locked for a moment.
+async fn take_or_wait(
+    crawler: &Crawler,
+    crawl: CrawlId,
+    at_work: &HashSet<SurfaceId>,
+    room: usize,
+) -> Result<Vec<DueSurface>, CrawlError> {
+    match take(crawler, crawl, at_work, room).await {
+        Err(CrawlError::Store(error)) if error.may_pass() => {
+            tracing::warn!("nothing is taken on for now: {error}");
+            Ok(Vec::new())
+        }
+        taken => taken,
+    }
 }
 
 /// Leases what is due, as far as there is room, unless everything is paused or the hour's budget is used up.
