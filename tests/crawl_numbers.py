@@ -46,7 +46,7 @@ class Home:
             file.write(text)
 
     def crawl(self, *options, extra=None):
-        """Seconds, memory in MB, and the summary of one crawl."""
+        """Seconds, memory of its own in MB, and the summary of one crawl."""
         began = time.monotonic()
         process = subprocess.Popen([self.binary, "crawl", "--format", "json", *options], cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, **(extra or {})))
@@ -56,7 +56,7 @@ class Home:
         reader.start()
         while process.poll() is None:
             try:
-                peak = max(peak, faults.sample(process.pid)[0])
+                peak = max(peak, own_memory(process.pid))
             except (FileNotFoundError, ProcessLookupError, IndexError):
                 pass
             time.sleep(0.05)
@@ -73,6 +73,12 @@ class Home:
     def ask(self, sql):
         with sqlite3.connect(os.path.join(self.folder, "plumbline.db")) as database:
             return database.execute(sql).fetchone()
+
+
+def own_memory(pid):
+    """Resident memory in KiB less what is mapped of files: the database is, as far as the system has room for it."""
+    status = open(f"/proc/{pid}/status").read()
+    return int(status.split("RssAnon:")[1].split()[0])
 
 
 def registry_settings(base):
