@@ -62,6 +62,7 @@ use sqlx::Row;
 pub struct Store {
     pub(crate) pools: dialect::Pools,
     catalogue: rulesets::SharedCatalogue,
+    crowds: views::Crowds,
 }
 
 /// How much there is of everything.
@@ -97,7 +98,7 @@ impl Store {
     /// As [`Store::open`].
     pub async fn open_with(url: &str, options: &Options) -> Result<Store> {
         let pools = dialect::open(url, options).await?;
-        let store = Store { pools, catalogue: rulesets::SharedCatalogue::default() };
+        let store = Store { pools, catalogue: rulesets::SharedCatalogue::default(), crowds: views::Crowds::default() };
         store.read_catalogue().await?;
         Ok(store)
     }

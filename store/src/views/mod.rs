@@ -16,6 +16,7 @@ pub use documents::{DocumentRow, Judgement, ServedBy};
 pub use overview::{CohortDay, KindDay, OpenedRow};
 pub use rules::{FailingRow, RuleDay, RuleRecord, RuleTally};
 pub use target::{EventRow, FactRow, FindingRow, JudgedRules, ListingRow, SurfaceRow, TargetDetail, UnevaluatedRules};
+pub(crate) use targets::Crowds;
 pub use targets::{PAGE as TARGET_PAGE, Position, TargetCount, TargetFilter, TargetOrder, TargetRow};
 
 use std::collections::{BTreeMap, HashMap};

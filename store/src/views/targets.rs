@@ -4,6 +4,9 @@
 //! searched for, or from the rule that is failed. Words and rules that match few targets lead to them; those that match many are
 //! tested while walking, because then a page fills quickly.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -331,9 +334,46 @@ WHERE s.target_id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1
 /// Targets on one page.
 pub const PAGE: usize = 50;
 
+/// From so many targets on, how many match is counted once for a while and not for every page.
+const CROWD: i64 = 20_000;
+
+/// For how long.
+const CROWD_LASTS: Duration = Duration::from_secs(10);
+
+/// Crowds remembered.
+const MOST_CROWDS: usize = 16;
+
+/// Counts of filters that very many targets match, such as a word that all of them have: counting a hundred thousand takes
+/// longer than a page may.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Crowds(Arc<Mutex<Vec<Crowd>>>);
+
+/// A filter, when its targets were counted, and how many there were.
+type Crowd = (TargetFilter, Instant, Vec<TargetCount>);
+
+impl Crowds {
+    fn recent(&self, filter: &TargetFilter, now: Instant) -> Option<Vec<TargetCount>> {
+        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        crowds.retain(|(_, at, _)| now.saturating_duration_since(*at) < CROWD_LASTS);
+        crowds.iter().find(|(known, _, _)| known == filter).map(|(_, _, counts)| counts.clone())
+    }
+
+    fn keep(&self, filter: &TargetFilter, counts: &[TargetCount], now: Instant) {
+        if counts.iter().map(|count| count.targets).sum::<i64>() < CROWD {
+            return;
+        }
+        let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        crowds.truncate(MOST_CROWDS - 1);
+        crowds.push((filter.clone(), now, counts.to_vec()));
+    }
+}
+
 impl Store {
     /// How many targets match, by headline and reach.
     pub async fn target_counts(&self, filter: &TargetFilter) -> Result<Vec<TargetCount>> {
+        if let Some(counts) = self.crowds.recent(filter, Instant::now()) {
+            return Ok(counts);
+        }
         let Some(bounds) = self.bounds(filter).await? else { return Ok(Vec::new()) };
         let rows = if bounds.way == Way::Walk && filter.profile.is_none() {
             let (first, last) = filter.kind.map_or(("", "~"), |kind| (kind.as_str(), kind.as_str()));
@@ -346,7 +386,9 @@ impl Store {
         } else {
             bounds.bind(sqlx::query(counts_statement(bounds.way)), filter).fetch_all(&self.pools.reader).await?
         };
-        merged(&rows)
+        let counts = merged(&rows)?;
+        self.crowds.keep(filter, &counts, Instant::now());
+        Ok(counts)
     }
 
     /// The targets after `after`, at most `limit`. `matching` is how many match in all, as counted before.
@@ -486,5 +528,19 @@ mod tests {
         {
             assert_eq!(after_prefix(prefix), end, "{prefix}");
         }
+    }
+
+    #[test]
+    fn a_crowd_is_counted_once_for_a_while_and_few_are_counted_anew() {
+        let crowds = Crowds::default();
+        let filter = |word: &str| TargetFilter { words: vec![word.to_owned()], ..TargetFilter::default() };
+        let counts = |targets| vec![TargetCount { headline: Headline::Sound, reach: ReachState::Up, targets }];
+        let now = Instant::now();
+        crowds.keep(&filter("few"), &counts(CROWD - 1), now);
+        crowds.keep(&filter("io"), &counts(CROWD), now);
+        assert_eq!(crowds.recent(&filter("few"), now), None);
+        assert_eq!(crowds.recent(&filter("other"), now), None);
+        assert_eq!(crowds.recent(&filter("io"), now + CROWD_LASTS / 2), Some(counts(CROWD)));
+        assert_eq!(crowds.recent(&filter("io"), now + CROWD_LASTS), None);
     }
 }
