@@ -248,3 +248,19 @@ fn the_keys_that_a_card_names_are_asked_for_and_its_signature_is_held_against_th
         assert_eq!(asked.load(Ordering::SeqCst), 1, "the key set is asked for once");
     }
 }
+
+#[test]
+fn a_budget_is_spent_to_its_last_look_and_then_the_rest_waits() {
+    let agents = server(|asked| match asked.path.as_str() {
+        path if path.ends_with("/card.json") => ok_answer("application/json", &card()),
+        _ => status_answer(404),
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let cards: Vec<String> = (0..30).map(|n| format!("http://{agents}/{n}/card.json")).collect();
+    settings(folder.path(), None, &cards);
+    let (summary, output) = crawl(folder.path(), &["--set", "crawl.looks_per_hour=10"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!((&summary["looked_at"], &summary["headlines"]["not_evaluated"]), (&10.into(), &20.into()), "{summary}");
+    let (rest, _) = crawl(folder.path(), &[]);
+    assert_eq!(rest["looked_at"], 20, "without a budget the rest is looked at: {rest}");
+}

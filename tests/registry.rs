@@ -6,7 +6,7 @@ mod support;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{crawl, fake_registry, plumbline, registry, settings, shared, status_answer};
+use support::{crawl, fake_registry, json_answer, plumbline, registry, settings, shared, status_answer};
 
 /// One fault, and what two full crawls of the registry that has it come to.
 struct Case {
@@ -122,6 +122,24 @@ fn a_registry_that_was_reset_keeps_its_entries_until_a_person_accepts_the_loss()
     assert!(log(&wrong).contains("there are: test"), "{}", log(&wrong));
     let (summary, _) = crawl(folder.path(), &["--accept-loss", "test"]);
     assert_eq!(summary["headlines"]["targets"], 60, "{summary}");
+}
+
+#[test]
+fn a_walk_that_begins_anew_is_not_held_to_the_holes_of_the_one_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hole = serde_json::json!({ "servers": [], "metadata": { "nextCursor": "200" } });
+    let moody = registry(300, move |n, _| match n {
+        1 => Some(json_answer(&hole)),
+        2 => Some(status_answer(422)),
+        _ => None,
+    });
+    settings(folder.path(), Some(&moody.base), &[]);
+    let (summary, _) = crawl(folder.path(), &["--full"]);
+    assert_eq!(
+        (&summary["registries"][0]["complete"], &summary["headlines"]["targets"]),
+        (&true.into(), &300.into()),
+        "{summary}"
+    );
 }
 
 #[test]

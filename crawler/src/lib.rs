@@ -30,7 +30,6 @@ pub mod words;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumbline_rules::judge;

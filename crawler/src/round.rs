@@ -227,8 +227,9 @@ async fn take(
     room: usize,
 ) -> Result<Vec<DueSurface>, CrawlError> {
     let now_s = crawler.now_s();
-    let room = room.min(usize::try_from(crawler.budget.left(now_s)).unwrap_or(usize::MAX));
+    // Whether it is worth asking is a matter of room alone: the last looks of a budget are looks too.
     let is_crowded = room < IN_FLIGHT / 4 && room < IN_FLIGHT - at_work.len();
+    let room = room.min(usize::try_from(crawler.budget.left(now_s)).unwrap_or(usize::MAX));
     if is_crowded || pass::is_nothing_to_do(crawler).await? {
         return Ok(Vec::new());
     }
@@ -656,7 +657,10 @@ pub(crate) async fn patiently<T, F: Future<Output = plumbline_store::Result<T>>>
     let mut wait = Duration::from_secs(1);
     loop {
         let error = match write().await {
-            Ok(written) => return Ok(written),
+            Ok(written) => {
+                crawler.reporter.reached(DATABASE);
+                return Ok(written);
+            }
             Err(error) if error.may_pass() && !stop.is_cancelled() => error,
             Err(error) => return Err(error.into()),
         };
@@ -672,6 +676,5 @@ pub(crate) async fn patiently<T, F: Future<Output = plumbline_store::Result<T>>>
             () = stop.cancelled() => return Err(error.into()),
         }
         wait = (wait * 2).min(LONGEST_WAIT);
-        crawler.reporter.reached(DATABASE);
     }
 }

@@ -330,6 +330,7 @@ impl Walker<'_> {
         self.crawler.store.finish_walk(self.walk.id, &end, now_s).await?;
         self.walk = self.crawler.store.begin_walk(self.registry.id, self.crawl, since_s, now_s).await?;
         self.seen_cursors.clear();
+        self.has_hole = false;
         self.empty_run = 0;
         self.is_resumed = false;
         self.record = WalkRecord::default();

@@ -363,7 +363,10 @@ impl Crowds {
             return;
         }
         let mut crowds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        crowds.truncate(MOST_CROWDS - 1);
+        if crowds.len() == MOST_CROWDS {
+            // The oldest stands first.
+            crowds.remove(0);
+        }
         crowds.push((filter.clone(), now, counts.to_vec()));
     }
 }
@@ -542,5 +545,10 @@ mod tests {
         assert_eq!(crowds.recent(&filter("other"), now), None);
         assert_eq!(crowds.recent(&filter("io"), now + CROWD_LASTS / 2), Some(counts(CROWD)));
         assert_eq!(crowds.recent(&filter("io"), now + CROWD_LASTS), None);
+        for n in 0..=MOST_CROWDS {
+            crowds.keep(&filter(&n.to_string()), &counts(CROWD), now);
+        }
+        assert_eq!(crowds.recent(&filter("0"), now), None, "the oldest gives way");
+        assert!((1..=MOST_CROWDS).all(|n| crowds.recent(&filter(&n.to_string()), now).is_some()));
     }
 }
