@@ -249,7 +249,7 @@ impl Walker<'_> {
     /// What the rules say of a page as it came.
     fn judge_page(&mut self, fetched: &Fetched) {
         let body = fetched.body.as_deref().unwrap_or_default();
-        let session = Session { exchanges: vec![fetched.last().clone()] };
+        let session = Session::from(vec![fetched.last().clone()]);
         let place = format!("page {} ", self.walk.pages + 1);
         self.findings.add(&listing::judge_page(body, &session, &self.crawler.judging), &place);
         let so_far = self.course(true);

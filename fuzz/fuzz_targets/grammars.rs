@@ -33,6 +33,6 @@ fn challenged(line: &str) {
     let mut exchange: Exchange = serde_json::from_str(text).expect("it is an exchange");
     let headers = [("www-authenticate".to_owned(), line.to_owned()), ("location".to_owned(), line.to_owned())];
     exchange.response = Some(Response { status: 401, headers: headers.into(), ..Response::default() });
-    let session = Session { exchanges: vec![exchange] };
+    let session = Session::from(vec![exchange]);
     judge_session(&session, Surface::Mcp, None, &Given::default(), &Settings::default());
 }

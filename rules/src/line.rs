@@ -78,7 +78,7 @@ pub fn judge_line(line: &str, settings: &Settings) -> Result<Report, String> {
         "a2a-jwks" | "a2a-live" => {
             let observed: ObservedCard<'_> =
                 serde_json::from_str(line.document.get()).map_err(|error| error.to_string())?;
-            let session = Session { exchanges: observed.exchanges };
+            let session = Session::from(observed.exchanges);
             let subject = Subject { session: Some(&session), ..subject(Some(Kind::AgentCard)) };
             let report = judge(&Document::from_text(observed.card.get()), &subject, settings);
             Ok(report.below("/card"))

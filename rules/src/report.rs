@@ -341,7 +341,7 @@ mod tests {
             "response": { "status": status, "headers": { "www-authenticate": "Bearer" } }
         });
         let exchange: Exchange = serde_json::from_value(exchange).expect("it is an exchange");
-        Session { exchanges: vec![exchange] }
+        Session::from(vec![exchange])
     }
 
     #[test]

@@ -78,6 +78,108 @@ fn masked(value: &str) -> String {
 pub struct Session {
     /// In the order they were made.
     pub exchanges: Vec<Exchange>,
+    /// What went over the standard streams of a command; `None` for whatever is asked over a network.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stdio: Option<Stdio>,
+}
+
+/// A command that was talked to over its standard streams. Its requests and their answers stand among the exchanges (method
+/// `STDIO`, status 200 where an answer came); here stands every line, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stdio {
+    /// The command as configured, with its arguments.
+    pub command: Vec<String>,
+    /// In the order they were written and read. A command that was started twice has the lines of both runs.
+    pub lines: Vec<StdioLine>,
+    /// How each run of it ended, in order: two where it died before it answered and was started again.
+    pub ends: Vec<StdioEnd>,
+}
+
+/// One line that was written or read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StdioLine {
+    /// When it was complete, in milliseconds since the (first) run began.
+    pub at_ms: u64,
+    /// Over which stream.
+    pub stream: StdioStream,
+    /// The line as text without its end; `None` when it is no UTF-8 (then `raw_base64` holds it).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub raw: Option<String>,
+    /// The line where it is no text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub raw_base64: Option<String>,
+    /// Why it was written; `None` for what was read, and for what this release does not know.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "known_step")]
+    pub step: Option<Step>,
+    /// No newline came behind it: the stream ended, or 2 s passed in which nothing followed.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_unterminated: bool,
+    /// It was longer than is read of one line; this is its beginning.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_cut: bool,
+}
+
+crate::words! {
+    /// A standard stream.
+    pub enum StdioStream {
+        /// What we wrote.
+        Stdin = "stdin",
+        /// What the server said.
+        Stdout = "stdout",
+        /// What it told its operator: evidence, and never judged.
+        Stderr = "stderr",
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StdioEnd {
+    /// When, in milliseconds since the (first) run began.
+    pub at_ms: u64,
+    /// In which way.
+    pub how: StdioEnding,
+    /// What it exited with, or the reason why it could not be started.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub what: Option<String>,
+    /// The last thing that had been written when it ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "known_step")]
+    pub after: Option<Step>,
+}
+
+crate::words! {
+    /// In which way a command ended.
+    pub enum StdioEnding {
+        /// It could not be started.
+        NotStarted = "not-started",
+        /// By itself, while it was still spoken to.
+        Exited = "exited",
+        /// By itself, within 5 s after its input was closed.
+        Closed = "closed",
+        /// On SIGTERM, 5 s after its input was closed.
+        Terminated = "terminated",
+        /// On SIGKILL: SIGTERM was not enough.
+        Killed = "killed",
+        /// Killed for writing more than is read, or at the deadline.
+        Overrun = "overrun",
+    }
+}
+
+impl From<Vec<Exchange>> for Session {
+    fn from(exchanges: Vec<Exchange>) -> Session {
+        Session { exchanges, stdio: None }
+    }
+}
+
+impl StdioLine {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match (&self.raw, &self.raw_base64) {
+            (Some(text), _) => Cow::Borrowed(text.as_bytes()),
+            (None, Some(text)) => Cow::Owned(STANDARD.decode(text).unwrap_or_default()),
+            (None, None) => Cow::Borrowed(&[]),
+        }
+    }
 }
 
 crate::words! {
@@ -93,8 +195,24 @@ crate::words! {
         Robots = "robots",
         /// One page of a registry's list.
         RegistryPage = "registry-page",
+        /// The card once more as [`Step::Card`] or [`Step::CardPlain`] asked for it: the two answers differ, or the ETag
+        /// that was sent back was not heeded.
+        CardAgain = "card-again",
+        /// The card asked for from a page of another site.
+        CardOrigin = "card-origin",
         /// The key set that a card's signature names.
         Jku = "jku",
+        /// Metadata whose address a card names (`openIdConnectUrl`, `oauth2MetadataUrl`).
+        NamedMetadata = "named-metadata",
+        /// A page that a card links to.
+        Link = "link",
+        /// A2A probe: an interface is asked for a task that does not exist; `A2A-Version` says in which version. Nothing
+        /// is sent that could start work.
+        GetTask = "GetTask",
+        /// A2A probe: the base address of an HTTP+JSON interface whose task path is not there.
+        InterfaceBase = "interface-base",
+        /// A2A probe: the extended card, without credentials.
+        GetExtendedAgentCard = "GetExtendedAgentCard",
         /// Any other single document, asked for by its address.
         Document = "document",
         /// MCP: `server/discover`, the first request of the revision without sessions.
@@ -201,6 +319,28 @@ crate::words! {
         ServerCard = "server-card",
         /// The catalogue of an origin.
         AiCatalog = "ai-catalog",
+        /// stdio: one request with text that is not ASCII.
+        NonAscii = "non-ascii",
+        /// Own targets: a request whose `Mcp-Name` differs from its body.
+        HeaderNameMismatch = "header-name-mismatch",
+        /// Own targets: a tool that the operator named.
+        ToolsCall = "tools/call",
+        /// Own targets: a tool that does not exist.
+        ToolsCallUnknown = "tools/call unknown",
+        /// Own targets: a resource that was listed.
+        ResourcesRead = "resources/read",
+        /// Own targets: a resource that does not exist.
+        ResourcesReadUnknown = "resources/read unknown",
+        /// Own targets: a prompt that was listed and needs no arguments.
+        PromptsGet = "prompts/get",
+        /// Own targets: a completion.
+        Completion = "completion",
+        /// Own targets: the same completion with `context.arguments`.
+        CompletionContext = "completion context",
+        /// Own targets: `logging/setLevel`.
+        LoggingSetLevel = "logging/setLevel",
+        /// Own targets: the server on another address of this machine.
+        Bind = "bind",
         /// Own targets: a made-up token.
         BadToken = "bad-token",
         /// Own targets: the operator's token in the query.
@@ -211,7 +351,7 @@ crate::words! {
 }
 
 /// One request and what came back: an answer, or the error in its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// Why it was made; a step that this release does not know is read as none.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "known_step")]
@@ -230,6 +370,37 @@ pub struct Exchange {
     /// From the first byte sent to the last byte read, in milliseconds.
     #[serde(default)]
     pub took_ms: u64,
+    /// From the first byte sent to the end of the answer's headers, in milliseconds; `None` where nobody noted it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head_ms: Option<u64>,
+    /// Who answered; `None` where nobody did or nobody noted it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub peer: Option<Peer>,
+}
+
+/// Who answered a request, as far as the connection shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// The address that was connected to, with its port.
+    pub address: String,
+    /// The version of HTTP that was spoken, such as `HTTP/1.1`.
+    pub http: String,
+    /// The certificate it showed; `None` without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub certificate: Option<Certificate>,
+}
+
+/// The certificate of a server, as far as people ask for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Who issued it, such as `CN=R11, O=Let's Encrypt, C=US`.
+    pub issuer: String,
+    /// From when it holds, Unix seconds.
+    pub not_before_s: i64,
+    /// Until when it holds, Unix seconds.
+    pub not_after_s: i64,
+    /// SHA-256 of it, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// A request as sent, credentials masked.
@@ -478,7 +649,7 @@ mod tests {
     #[test]
     fn secrets_are_kept_as_their_length_and_hash() {
         let text = r#"{"request": {"method": "POST", "url": "u", "headers": {"mcp-session-id": "abc", "authorization": "***"}}, "response": {"status": 200, "headers": {"mcp-session-id": "abc", "etag": "1"}}}"#;
-        let masked = Session { exchanges: vec![exchange(text)] }.masked();
+        let masked = Session::from(vec![exchange(text)]).masked();
         let (request, response) =
             (&masked.exchanges[0].request, masked.exchanges[0].response.as_ref().expect("answered"));
         let id = "***(3 sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad)";
@@ -498,6 +669,17 @@ mod tests {
         assert_eq!(exchange(&serde_json::to_string(&read).expect("it is plain data")), read);
         let later = r#"{"step": "a-later-step", "request": {"method": "GET", "url": "u"}, "error": "reset"}"#;
         assert_eq!(exchange(later).step, None);
+    }
+
+    #[test]
+    fn a_command_and_a_certificate_are_kept_with_what_was_said() {
+        let text = r#"{"exchanges": [{"request": {"method": "STDIO", "url": "stdio:tides"}, "at_ms": 0, "took_ms": 3, "head_ms": 2, "peer": {"address": "192.0.2.7:443", "http": "HTTP/2.0", "certificate": {"issuer": "CN=R11", "not_before_s": 1, "not_after_s": 2, "sha256": "00"}}}], "stdio": {"command": ["tides", "--stdio"], "lines": [{"at_ms": 1, "stream": "stdin", "raw": "{}", "step": "initialize"}, {"at_ms": 2, "stream": "stdout", "raw_base64": "//4=", "is_unterminated": true}], "ends": [{"at_ms": 9, "how": "exited", "what": "exit status 1", "after": "initialize"}]}}"#;
+        let session: Session = serde_json::from_str(text).expect("it is a session");
+        let stdio = session.stdio.as_ref().expect("it is there");
+        assert_eq!(stdio.lines[1].bytes().as_ref(), [0xff, 0xfe]);
+        assert_eq!(stdio.ends[0].after, Some(Step::Initialize));
+        let written = serde_json::to_string(&session).expect("it is plain data");
+        assert_eq!(serde_json::from_str::<Session>(&written).expect("it is a session"), session);
     }
 
     #[test]

@@ -338,7 +338,7 @@ mod tests {
             (&[asked(CARD, header, r#"{"status": 404}"#), asked("https://docs.example.com/tides", "", other)], None),
         ];
         for (number, (exchanges, expected)) in rows.into_iter().enumerate() {
-            let session = Session { exchanges: exchanges.to_vec() };
+            let session = Session::from(exchanges.to_vec());
             assert_eq!(document_of_record(&session, Surface::AgentCard), expected, "row {number}");
         }
     }

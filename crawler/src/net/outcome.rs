@@ -184,7 +184,7 @@ mod tests {
 
     fn exchange(step: Step, response: Option<Response>, error: Option<WireError>) -> Exchange {
         let request = Request { method: "GET".into(), url: "https://a.dev/card".into(), ..Request::default() };
-        Exchange { step: Some(step), request, response, error, at_ms: 0, took_ms: 0 }
+        Exchange { step: Some(step), request, response, error, ..Exchange::default() }
     }
 
     fn answer(step: Step, status: u16, headers: &[(&str, &str)]) -> Exchange {

@@ -29,7 +29,7 @@ pub(super) fn sent(ask: &Ask, hop: &Hop, headers: &HeaderMap, now: DateTime<Utc>
     let body = ask.body.as_ref().filter(|_| hop.method == ask.method);
     let raw = body.map(|body| String::from_utf8_lossy(body).into_owned());
     let request = Request { method: hop.method.to_string(), url: url(&hop.url), headers: shown, raw };
-    Exchange { step: ask.step, request, response: None, error: None, at_ms: now.timestamp_millis(), took_ms: 0 }
+    Exchange { step: ask.step, request, at_ms: now.timestamp_millis(), ..Exchange::default() }
 }
 
 /// An exchange that did not take place.
@@ -46,7 +46,7 @@ pub(super) fn bad_url(ask: &Ask, text: &str) -> Exchange {
 
 fn refused(ask: &Ask, request: Request, error: WireError) -> Exchange {
     let at_ms = Utc::now().timestamp_millis();
-    Exchange { step: ask.step, request, response: None, error: Some(error), at_ms, took_ms: 0 }
+    Exchange { step: ask.step, request, error: Some(error), at_ms, ..Exchange::default() }
 }
 
 /// The head of an answer; its body comes later.

@@ -178,20 +178,13 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_rules::session::{Request, Response};
+    use plumbline_rules::session::Response;
 
     use super::*;
 
     fn answered(status: u16) -> Exchange {
         let response = Response { status, ..Response::default() };
-        Exchange {
-            step: None,
-            request: Request::default(),
-            response: Some(response),
-            error: None,
-            at_ms: 0,
-            took_ms: 0,
-        }
+        Exchange { response: Some(response), ..Exchange::default() }
     }
 
     fn failed(error: WireError) -> Exchange {

@@ -43,7 +43,8 @@ impl Observed {
 
     /// Everything said on the wire, for the record: places that rules name count from its beginning.
     pub fn recorded(&self) -> Session {
-        Session { exchanges: self.session.exchanges.iter().chain(&self.robots).cloned().collect() }
+        let exchanges = self.session.exchanges.iter().chain(&self.robots).cloned().collect();
+        Session { exchanges, stdio: self.session.stdio.clone() }
     }
 
     /// How long the asking took, in milliseconds.
@@ -55,7 +56,7 @@ impl Observed {
 /// The conversation about the surface, and that about robots.txt beside it.
 fn apart(exchanges: Vec<Exchange>) -> (Session, Vec<Exchange>) {
     let (robots, exchanges) = exchanges.into_iter().partition(|exchange| exchange.step == Some(Step::Robots));
-    (Session { exchanges }, robots)
+    (Session::from(exchanges), robots)
 }
 
 /// The answer that is the document of record, as long as its body came whole or was stopped at its limit; of a body that

@@ -165,7 +165,7 @@ impl Plan {
 
     /// Takes note of what came of the last thing that was done.
     pub fn heard(&mut self, exchanges: &[Exchange]) {
-        let session = Session { exchanges: exchanges.to_vec() };
+        let session = Session::from(exchanges.to_vec());
         let conversation = Conversation::read(&session, None, None, None);
         let Some(turn) = conversation.turns.last() else { return };
         self.note_sessions(&conversation);

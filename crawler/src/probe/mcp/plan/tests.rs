@@ -94,7 +94,7 @@ fn stream() -> Exchange {
 }
 
 fn exchange(step: Step, request: Request, response: Response) -> Exchange {
-    Exchange { step: Some(step), request, response: Some(response), error: None, at_ms: 0, took_ms: 0 }
+    Exchange { step: Some(step), request, response: Some(response), ..Exchange::default() }
 }
 
 fn refused(code: i64, status: u16) -> Answer {
