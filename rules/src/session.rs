@@ -347,6 +347,32 @@ crate::words! {
         TokenInQuery = "token-in-query",
         /// Own targets: a session that was opened with a token, without it.
         SessionWithoutToken = "session-without-token",
+        /// Own targets: the operator's token for another resource of the same issuer.
+        OtherAudience = "other-audience",
+        /// Own targets: a token of the operator's with too little scope.
+        LowScope = "low-scope",
+        /// Own targets: a session that was opened with one token, with that of another user.
+        SessionOtherUser = "session-other-user",
+        /// Own targets: one of two streams of one session, both open at the same time.
+        TwoStreams = "two-streams",
+        /// Own targets: the call that makes the operator's hook change what the server offers.
+        ChangeHook = "change-hook",
+        /// Own targets: a stream that was open while the hook was called, and for 10 s after.
+        Change = "change",
+        /// Own targets: a list once more, from its start, after the hook was called.
+        ChangedList = "changed-list",
+        /// Own targets: `resources/subscribe`.
+        Subscribe = "resources/subscribe",
+        /// Own targets: `resources/read` of the subscribed resource, after the hook was called.
+        ChangedResource = "changed-resource",
+        /// Own targets: `tools/call` of the operator's slow fixture tool.
+        SlowCall = "slow-call",
+        /// Own targets: `notifications/cancelled` for the slow call.
+        Cancel = "cancel",
+        /// The repository that a listing names.
+        Repository = "repository",
+        /// What a package's own registry says of it.
+        Package = "package",
     }
 }
 
