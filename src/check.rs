@@ -32,6 +32,7 @@ use self::baseline::{Baseline, Mark};
 use self::cores::on_all_cores;
 use self::inputs::{Input, Place, inputs};
 use self::selection::Selection;
+pub use self::text::shown;
 use crate::settings::{Options, Settings};
 
 /// Bodies beyond this size are not read at all; every kind's own limit lies far below.

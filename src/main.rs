@@ -5,6 +5,7 @@ mod config;
 mod crawl;
 mod doctor;
 mod housekeeping;
+mod listing;
 mod numbers;
 mod pause;
 mod ping;
@@ -57,6 +58,8 @@ enum Command {
     Check(Box<check::Arguments>),
     /// List the rules, or explain one.
     Rules(rules::Arguments),
+    /// Compare what a registry lists of a server with what answers.
+    Listing(listing::Arguments),
     /// Print the effective settings as a commented file, or check a file.
     Config(config::Arguments),
     /// Check whether the database is true to itself, and mend what can be mended.
@@ -86,6 +89,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Resume(arguments) => pause::run(options, &arguments, false),
         Command::Check(arguments) => check::run(options, &arguments),
         Command::Rules(arguments) => rules::run(&arguments),
+        Command::Listing(arguments) => listing::run(options, &arguments),
         Command::Config(arguments) => config::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
         Command::Migrate => wiring::migrate(options),

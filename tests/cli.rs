@@ -211,6 +211,28 @@ fn a_wrong_setting_ends_with_its_key_and_line() {
 }
 
 #[test]
+fn a_listing_says_where_it_is_out_of_step_by_its_exit_status() {
+    let listed = |package: &str| {
+        format!(
+            r#"{{"name": "io.example/tides", "version": "2.0.0", "packages": [{{"registryType": "oci", "identifier": "tides", "version": "{package}"}}]}}"#
+        )
+    };
+    let same = plumbline(&["listing", "--file", "-"], &listed("2.0.0"));
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+    assert!(text(&same.stdout).contains("In step, as far as it could be compared"), "{}", text(&same.stdout));
+    let behind = plumbline(&["listing", "--file", "-"], &listed(r"1.9.\u001b[0m"));
+    assert_eq!(behind.status.code(), Some(1), "{}", text(&behind.stderr));
+    let said = text(&behind.stdout);
+    assert!(said.contains("≠ version of oci tides") && said.contains("    do      "), "{said}");
+    assert!(!said.contains('\u{1b}'), "a terminal is not told what a listing says");
+    let json = plumbline(&["listing", "--file", "-", "--format", "json"], &listed("1.9.0"));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&json["in_step"], &json["lines"][0]["match"]), (&false.into(), &"differs".into()));
+    assert_eq!(status(&["listing", "--file", "-"], "{}"), 2);
+    assert_eq!(status(&["listing"], ""), 2);
+}
+
+#[test]
 fn every_help_has_examples() {
     for command in ["serve", "crawl", "check", "rules", "config"] {
         let printed = text(&plumbline(&[command, "--help"], "").stdout);

@@ -28,7 +28,8 @@ const DAY_S: i64 = 86_400;
 const MAX_OWN_WORDS: usize = 400;
 
 /// The endpoints that a `server.json` lists: every remote whose address can be called as it stands.
-pub(crate) fn links(server_json: Node<'_>) -> Vec<Link> {
+#[must_use]
+pub fn links(server_json: Node<'_>) -> Vec<Link> {
     let remotes = server_json.get("remotes").filter(|remotes| remotes.kind() == Type::Array);
     let urls = remotes.into_iter().flat_map(Node::items).filter_map(|remote| remote.get("url")?.text());
     let mut links: Vec<Link> = Vec::new();

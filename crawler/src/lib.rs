@@ -12,7 +12,7 @@
 //! It knows protocols and the network, never SQL and pages.
 
 pub mod counters;
-mod endpoint;
+pub mod endpoint;
 pub mod net;
 pub mod opt_out;
 pub mod pass;

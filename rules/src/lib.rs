@@ -25,6 +25,7 @@ pub mod document;
 mod endpoint_judge;
 #[cfg(test)]
 mod examples;
+pub mod in_step;
 pub mod jose;
 pub mod json_schema;
 pub mod judge;

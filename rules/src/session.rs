@@ -652,6 +652,34 @@ pub enum WireError {
     Protocol,
 }
 
+impl WireError {
+    /// Whether we did not ask, or could not: it says nothing about whoever was to be asked.
+    #[must_use]
+    pub fn is_ours(self) -> bool {
+        match self {
+            WireError::AddressGuard
+            | WireError::BadUrl
+            | WireError::Robots
+            | WireError::OptOut
+            | WireError::NoRoute
+            | WireError::DnsUnavailable => true,
+            WireError::Dns
+            | WireError::DnsNxdomain
+            | WireError::DnsTimeout
+            | WireError::Refused
+            | WireError::ConnectTimeout
+            | WireError::Timeout
+            | WireError::Reset
+            | WireError::Tls
+            | WireError::TlsCertificateExpired
+            | WireError::TlsCertificateName
+            | WireError::TlsCertificateUnknownIssuer
+            | WireError::RedirectLimit
+            | WireError::Protocol => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

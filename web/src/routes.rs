@@ -12,8 +12,8 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::pages::{
-    about, clients, coverage, crawl, crawls, document, health, instance, metrics, overview, rule, rules, session,
-    steer, target, targets, theme,
+    about, clients, coverage, crawl, crawls, document, health, in_step, instance, metrics, overview, rule, rules,
+    session, steer, target, targets, theme,
 };
 use crate::{WebState, assets, error};
 
@@ -32,6 +32,7 @@ pub fn router(state: WebState) -> Router {
         .route("/targets", get(targets::show))
         .route("/targets/{id}", get(target::show))
         .route("/targets/{id}/session", get(session::show))
+        .route("/targets/{id}/listing", get(in_step::show))
         .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))

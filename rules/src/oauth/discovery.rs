@@ -8,7 +8,6 @@ use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::report::NotEvaluated;
 use crate::rule::{Axis, Basis, Check, Class, Evidence, Impact, Rule, Severity, fires, silent};
-use crate::session::WireError;
 use crate::text::quote;
 
 pub(super) const RULES: &[&Rule] = &[
@@ -397,6 +396,10 @@ crate::rule! {
                     r#"{"exchanges": [{"step": "discover", "response": {"status": 401, "headers": {"www-authenticate": "Bearer resource_metadata=\"https://tides.example.com/.well-known/oauth-protected-resource/mcp\""}, "body": null}}, {"step": "prm"}, {"step": "as"}, {"step": "as", "request": {"url": "https://login.example.org/.well-known/openid-configuration/tenant"}, "response": null, "error": "timeout"}]}"#,
                 )
                 .over("conversation-2026-07-28"),
+                silent(
+                    r#"{"exchanges": [{"step": "discover", "response": {"status": 401, "headers": {"www-authenticate": "Bearer resource_metadata=\"https://tides.example.com/.well-known/oauth-protected-resource/mcp\""}, "body": null}}, {"step": "prm"}, {"step": "as", "response": null, "error": "opt-out"}]}"#,
+                )
+                .over("conversation-2026-07-28"),
         ],
         check: Check::Conversation(as_unreachable),
     }
@@ -404,19 +407,9 @@ crate::rule! {
 
 fn as_unreachable(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let chain = Chain::of(conversation);
-    let is_ours = |error: WireError| {
-        matches!(
-            error,
-            WireError::AddressGuard
-                | WireError::BadUrl
-                | WireError::Robots
-                | WireError::NoRoute
-                | WireError::DnsUnavailable
-        )
-    };
     for server in servers(&chain, out).iter().filter(|server| !server.is_assumed) {
         let fails = |turn: &Turn<'_>| match turn.exchange.error {
-            Some(error) => !is_ours(error),
+            Some(error) => !error.is_ours(),
             None => turn.status().is_some_and(|status| status >= 500),
         };
         if by_clients(server).all(fails)

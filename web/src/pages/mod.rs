@@ -7,6 +7,7 @@ pub mod crawl;
 pub mod crawls;
 pub mod document;
 pub mod health;
+pub mod in_step;
 pub mod instance;
 pub mod metrics;
 pub mod overview;

@@ -576,3 +576,13 @@ async fn a_walk_is_told_by_what_it_read() {
     let page = world.get("/crawls").await;
     assert!(page.words().contains("The last walk of official read 3 entries and ended complete."), "{}", page.words());
 }
+
+#[tokio::test]
+async fn a_listing_stands_beside_what_answers_and_what_nobody_asked_is_not_called_equal() {
+    let world = World::full().await;
+    let listed = world.get(&format!("{}/listing", world.target("weather").await)).await;
+    assert!(listed.words().contains("The listing is in step, as far as it could be compared"), "{}", listed.words());
+    assert!(listed.words().contains("no address was asked"), "{}", listed.words());
+    let unlisted = world.get(&format!("{}/listing", world.target("blocked").await)).await;
+    assert!(unlisted.words().contains("No registry lists it"), "{}", unlisted.words());
+}

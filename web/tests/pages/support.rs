@@ -266,6 +266,7 @@ impl World {
             format!("/documents/{hash}"),
             "/crawls".into(),
             "/crawls/1".into(),
+            format!("{}/listing", self.target("weather").await),
             "/about/crawler".into(),
             "/settings/about".into(),
         ]);
