@@ -178,6 +178,7 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         holder: lasting.holder,
         witness: lasting.witness,
         opt_outs,
+        key_sets: Default::default(),
         clock: lasting.clock,
         budget: lasting.budget,
     }))

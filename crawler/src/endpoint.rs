@@ -101,14 +101,14 @@ pub(crate) async fn observe(
         validators: None,
         judged,
         fires_on_old: None,
-        session: kept(&observed.recorded()),
+        session: kept(&observed.recorded(), None),
         links: None,
         next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,
     })
 }
 
 /// Whether nobody looked at it yet since midnight UTC.
-async fn is_first_today(crawler: &Crawler, surface: &DueSurface) -> Result<bool, CrawlError> {
+pub(crate) async fn is_first_today(crawler: &Crawler, surface: &DueSurface) -> Result<bool, CrawlError> {
     let last_s = crawler.store.surface(surface.id).await?.last_attempt_s;
     let today = crawler.now_s().div_euclid(DAY_S);
     Ok(last_s.is_none_or(|last_s| last_s.div_euclid(DAY_S) != today))
@@ -130,10 +130,12 @@ fn served(described: Option<&serde_json::Value>) -> Served {
 /// Bytes of one body that are kept with the conversation.
 const KEPT_BODY: usize = 64 << 10;
 
-/// The conversation for the record: secrets as length and hash, of long bodies the beginning.
-fn kept(session: &Session) -> Option<Vec<u8>> {
+/// The conversation for the record: secrets as length and hash, of long bodies the beginning. A document of record stays
+/// whole.
+pub(crate) fn kept(session: &Session, of_record: Option<usize>) -> Option<Vec<u8>> {
     let mut session = session.clone().masked();
-    for response in session.exchanges.iter_mut().filter_map(|exchange| exchange.response.as_mut()) {
+    let exchanges = session.exchanges.iter_mut().enumerate().filter(|(number, _)| Some(*number) != of_record);
+    for response in exchanges.filter_map(|(_, exchange)| exchange.response.as_mut()) {
         response.shorten(KEPT_BODY);
     }
     serde_json::to_vec(&session).ok()

@@ -38,6 +38,7 @@ use plumbline_store::ids::RulesetId;
 use plumbline_store::steering::OptOuts;
 
 use crate::net::{Client, Header, NetError};
+use crate::probe::a2a::keys::KeySets;
 use crate::probe::mcp::ProbeSettings;
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
@@ -72,6 +73,8 @@ pub struct Crawler {
     pub witness: Arc<Witness>,
     /// Whom to leave alone.
     pub opt_outs: OptOuts,
+    /// The keys of those who sign their cards.
+    pub key_sets: KeySets,
     /// The clock.
     pub clock: Clock,
     /// How many looks are left in this hour.

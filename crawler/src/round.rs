@@ -15,7 +15,7 @@ use plumbline_rules::reach::{Outcome, Skip};
 use plumbline_rules::report::{Outcome as Said, Report};
 use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::Session;
-use plumbline_rules::session_judge::document_of;
+use plumbline_rules::session_judge::{document_of, judge_named};
 use plumbline_store::documents;
 use plumbline_store::ids::{CrawlId, RulesetId, SurfaceId};
 use plumbline_store::judged::Judged;
@@ -30,7 +30,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::counters::COUNTERS;
-use crate::net::NetError;
 use crate::probe::a2a::CardAsk;
 use crate::probe::{self, Body, Observed};
 use crate::progress::Unreached;
@@ -313,9 +312,13 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
     let is_listed = surface.kind == SurfaceKind::ServerJson && crawler.probing.endpoints;
     let listed = seen.document.as_ref().and_then(Document::root).filter(|_| is_listed);
     let links = listed.map(endpoint::links);
+    let of_record = match seen.observed.body {
+        Body::Answer(number) => Some(number),
+        Body::None | Body::Unchanged | Body::File(_) => None,
+    };
     let session = match surface.from {
         Feed::Fetched if !seen.observed.session.exchanges.is_empty() => {
-            serde_json::to_vec(&seen.observed.recorded()).ok()
+            endpoint::kept(&seen.observed.recorded(), of_record)
         }
         Feed::Fetched | Feed::Listed(_) => None,
     };
@@ -446,9 +449,9 @@ async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError
     Ok(Seen { observed, document, served, media_type, validators })
 }
 
-async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, NetError> {
+async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, CrawlError> {
     let Some(kind) = document_kind(surface.kind) else {
-        return probe::document::observe(&crawler.client, &surface.url, Kind::Unknown, &[], None).await;
+        return Ok(probe::document::observe(&crawler.client, &surface.url, Kind::Unknown, &[], None).await?);
     };
     if let Some(path) = file_path(&surface.url) {
         return Ok(probe::document::observe_file(path, kind).await);
@@ -462,10 +465,23 @@ async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, NetErr
     });
     if kind == Kind::AgentCard {
         let legacy_url = domains::card_address(&surface.url).ok().and_then(|address| address.legacy_url);
-        let card = CardAsk { url: surface.url.clone(), legacy_url, headers, validators };
-        probe::a2a::observe(&crawler.client, &card).await
+        let is_first = endpoint::is_first_today(crawler, surface).await?;
+        let kept = match validators {
+            Some(_) => crawler.store.last_document(surface.id).await?.filter(|document| !document.is_cut),
+            None => None,
+        };
+        let card = CardAsk {
+            url: surface.url.clone(),
+            legacy_url,
+            headers,
+            validators,
+            kept: kept.and_then(|document| document.bytes),
+            surroundings: is_first,
+            interfaces: is_first && crawler.probing.odd_requests,
+        };
+        Ok(probe::a2a::observe(&crawler.client, &card, &crawler.key_sets).await?)
     } else {
-        probe::document::observe(&crawler.client, &surface.url, kind, &headers, validators).await
+        Ok(probe::document::observe(&crawler.client, &surface.url, kind, &headers, validators).await?)
     }
 }
 
@@ -495,7 +511,13 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Give
         answer,
     };
     let report = match &seen.document {
-        Some(document) => Some(judge(document, &subject, &crawler.judging)),
+        Some(document) => {
+            let mut report = judge(document, &subject, &crawler.judging);
+            if let Some(card) = document.root().filter(|_| subject.kind == Some(Kind::AgentCard)) {
+                report.results.extend(judge_named(&seen.observed.session, card));
+            }
+            Some(report)
+        }
         None if live => Some(judge_without_document(&subject, &crawler.judging)),
         None => None,
     };

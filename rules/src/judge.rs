@@ -3,6 +3,7 @@
 //! Order is bytes, detection, names and types, then everything else; a rule that `stops` puts what it spoke about out of
 //! sight of those after it. A rule that met something out of sight and found nothing is *not evaluated*, never passed.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -17,7 +18,7 @@ use crate::kind::{Kind, Known, Profile};
 use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
 use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
 use crate::rule_settings::{RuleSetting, Say, regrade};
-use crate::session::{Response, Session};
+use crate::session::{Exchange, Response, Session, Step};
 
 /// What the operator settled about judging. Part of the context hash.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
@@ -550,6 +551,15 @@ impl Found {
     }
 }
 
+/// The way to the document: what it leads to was asked for behind it, and each has a way of its own.
+fn way_in(session: &Session) -> Cow<'_, Session> {
+    let is_beside = |exchange: &Exchange| exchange.step.is_some_and(|step| step != Step::Jku && step.is_beside());
+    match session.exchanges.iter().position(is_beside) {
+        Some(end) => Cow::Owned(Session::from(session.exchanges[..end].to_vec())),
+        None => Cow::Borrowed(session),
+    }
+}
+
 fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judged {
     let mut out = Occurrences::new(planned).at_most(context.settings.limits.occurrences);
     let document = context.document;
@@ -560,7 +570,11 @@ fn run(planned: &Planned, root: Option<Node<'_>>, context: &Context<'_>) -> Judg
             Some(document) => check(document, context, &mut out),
             None => out.not_evaluated(NotEvaluated::NoDocument),
         },
-        (Check::Way(check) | Check::Session(check), _) => match context.session {
+        (Check::Way(check), _) => match context.session {
+            Some(session) => check(&way_in(session), context, &mut out),
+            None => out.not_evaluated(NotEvaluated::NoSession),
+        },
+        (Check::Session(check), _) => match context.session {
             Some(session) => check(session, context, &mut out),
             None => out.not_evaluated(NotEvaluated::NoSession),
         },

@@ -376,6 +376,23 @@ crate::words! {
     }
 }
 
+impl Step {
+    /// Whether it asks for something else that an agent card leads to: it says nothing about the way to the card.
+    #[must_use]
+    pub fn is_beside(self) -> bool {
+        matches!(
+            self,
+            Step::Jku
+                | Step::NamedMetadata
+                | Step::Link
+                | Step::GetTask
+                | Step::InterfaceBase
+                | Step::GetExtendedAgentCard
+                | Step::CardOrigin
+        )
+    }
+}
+
 /// One request and what came back: an answer, or the error in its place.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {

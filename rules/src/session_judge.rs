@@ -1,10 +1,10 @@
 //! Judging a conversation: which of its answers is the document, and what the rules say about both.
 
-use crate::document::Document;
+use crate::document::{Document, Node};
 use crate::endpoint_judge::judge_endpoint;
 use crate::judge::{Given, Origin, Settings, Subject, judge, judge_without_document};
 use crate::kind::Kind;
-use crate::report::{Occurrence, Outcome, Report};
+use crate::report::{Occurrence, Outcome, Report, RuleResult};
 use crate::rule::Check;
 use crate::session::{Cut, Exchange, Response, Session, Surface};
 use crate::text::{AbsoluteUrl, is_public_host};
@@ -57,6 +57,12 @@ pub fn document_of(response: &Response) -> Document {
 /// conversation.
 pub fn key_addresses(card: &Document) -> Vec<String> {
     crate::a2a::key_addresses(card)
+}
+
+/// What the rules say about the metadata whose address a card names, as far as it was asked for in the conversation. The
+/// pointers of the results lead into the card.
+pub fn judge_named(session: &Session, card: Node<'_>) -> Vec<RuleResult> {
+    crate::oauth::named::judge_named(session, card, "")
 }
 
 /// Where a document came from, by what its context says or else by the address it was fetched from (decisions 9).

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use http::{HeaderName, HeaderValue};
 use plumbline_crawler::net::{Client, Header};
 use plumbline_crawler::probe::a2a::CardAsk;
+use plumbline_crawler::probe::a2a::keys::KeySets;
 use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings};
 use plumbline_crawler::probe::{self, Body, Observed};
 use plumbline_crawler::sources::domains::card_address;
@@ -12,7 +13,7 @@ use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Subject, judge};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::session::Surface;
-use plumbline_rules::session_judge::{document_of, judge_session, origin};
+use plumbline_rules::session_judge::{document_of, judge_named, judge_session, origin};
 use plumbline_rules::standing::Standing;
 
 use super::{Arguments, Checked};
@@ -31,9 +32,15 @@ pub fn judge_url(url: &str, arguments: &Arguments, settings: &Settings) -> Resul
         let client = Client::new(settings.net.clone())?;
         match kind {
             Some(Kind::AgentCard) => {
-                let ask =
-                    CardAsk { url: address.url, legacy_url: address.legacy_url, headers: Vec::new(), validators: None };
-                probe::a2a::observe(&client, &ask).await
+                let ask = CardAsk {
+                    url: address.url,
+                    legacy_url: address.legacy_url,
+                    headers: headers.clone(),
+                    surroundings: true,
+                    interfaces: !arguments.plain,
+                    ..CardAsk::default()
+                };
+                probe::a2a::observe(&client, &ask, &KeySets::default()).await
             }
             Some(Kind::McpEndpoint) => {
                 let ask = EndpointAsk { url: url.to_owned(), headers: headers.clone(), odd: !arguments.plain };
@@ -97,7 +104,10 @@ fn judged_document(
         answer: Some(answer),
     };
     let document = document_of(response);
-    let report = judge(&document, &subject, &settings.judging());
+    let mut report = judge(&document, &subject, &settings.judging());
+    if let Some(card) = document.root().filter(|_| kind == Some(Kind::AgentCard)) {
+        report.results.extend(judge_named(&observed.session, card));
+    }
     Ok(Checked { document, report, standing: None })
 }
 

@@ -13,14 +13,18 @@ pub enum BodyKind {
     ServerCard,
     /// One server.json.
     ServerJson,
-    /// OAuth or OpenID Connect metadata, or a key set.
+    /// OAuth or OpenID Connect metadata.
     OauthMetadata,
+    /// A set of public keys.
+    KeySet,
     /// An OpenAPI document.
     OpenApi,
     /// One page of a registry's list.
     RegistryPage,
     /// One answer of an MCP endpoint.
     McpAnswer,
+    /// A page that somebody links to.
+    Page,
     /// A robots.txt.
     Robots,
     /// The answer of a webhook's receiver.
@@ -38,14 +42,18 @@ settings! {
         pub server_card: u64 = 256 * KIB,
         /// One server.json, bytes. The largest one known has 62 kB.
         pub server_json: u64 = 128 * KIB,
-        /// OAuth or OpenID Connect metadata or a key set, bytes.
+        /// OAuth or OpenID Connect metadata, bytes.
         pub oauth_metadata: u64 = 64 * KIB,
+        /// A set of public keys, bytes.
+        pub key_set: u64 = 256 * KIB,
         /// An OpenAPI document, bytes.
         pub openapi: u64 = 4 * MIB,
         /// One page of a registry's list, bytes.
         pub registry_page: u64 = 8 * MIB,
         /// One answer of an MCP endpoint or one event of its stream, bytes.
         pub mcp_answer: u64 = 4 * MIB,
+        /// A page that a card links to, bytes: whether it is there is all that is asked.
+        pub page: u64 = 8 * KIB,
         /// A robots.txt, bytes. RFC 9309 asks for 500 KiB at least.
         pub robots: u64 = 500 * KIB,
         /// The answer of a webhook's receiver, bytes.
@@ -67,9 +75,11 @@ impl ByteLimits {
             BodyKind::ServerCard => self.server_card,
             BodyKind::ServerJson => self.server_json,
             BodyKind::OauthMetadata => self.oauth_metadata,
+            BodyKind::KeySet => self.key_set,
             BodyKind::OpenApi => self.openapi,
             BodyKind::RegistryPage => self.registry_page,
             BodyKind::McpAnswer => self.mcp_answer,
+            BodyKind::Page => self.page,
             BodyKind::Robots => self.robots,
             BodyKind::WebhookAnswer => self.webhook_answer,
             BodyKind::Other => self.other,

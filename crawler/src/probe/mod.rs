@@ -35,10 +35,17 @@ pub enum Body {
 }
 
 impl Observed {
-    /// Status of the last answer about the surface itself, if there was one.
+    /// Status of the answer that brought the document or, where none did, of the last one about the surface itself.
     pub fn status(&self) -> Option<u16> {
-        let own = self.session.exchanges.iter().filter(|exchange| exchange.step != Some(Step::Jku));
-        own.rev().find_map(|exchange| exchange.response.as_ref()).map(|r| r.status)
+        let status = |exchange: &Exchange| exchange.response.as_ref().map(|response| response.status);
+        match self.body {
+            Body::Answer(number) => self.session.exchanges.get(number).and_then(status),
+            Body::Unchanged => Some(304),
+            Body::None | Body::File(_) => {
+                let own = self.session.exchanges.iter().filter(|exchange| !exchange.step.is_some_and(Step::is_beside));
+                own.rev().find_map(status)
+            }
+        }
     }
 
     /// Everything said on the wire, for the record: places that rules name count from its beginning.
@@ -47,9 +54,10 @@ impl Observed {
         Session { exchanges, stdio: self.session.stdio.clone() }
     }
 
-    /// How long the asking took, in milliseconds.
+    /// How long the asking took, in milliseconds; what a card leads to apart.
     pub fn took_ms(&self) -> u64 {
-        self.session.exchanges.iter().map(|exchange| exchange.took_ms).sum()
+        let own = self.session.exchanges.iter().filter(|exchange| !exchange.step.is_some_and(Step::is_beside));
+        own.map(|exchange| exchange.took_ms).sum()
     }
 }
 

@@ -4,7 +4,10 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use plumbline_rules::judge::{Given, Settings};
+use plumbline_rules::report::CheckedSignature;
 use plumbline_rules::session::{self, Exchange, Session, StreamEnd, Surface};
+use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::{Detection, Standing};
 use plumbline_store::ids::SurfaceId;
 use plumbline_store::views::{FindingRow, SurfaceRow};
@@ -49,6 +52,9 @@ struct Conversation {
     /// What it shows about an endpoint as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     standing: Option<Standing>,
+    /// What its signatures are worth, a line each: the result, the key and the host that the key came from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    signatures: Vec<String>,
     /// In the order they were made.
     exchanges: Vec<Shown>,
 }
@@ -156,8 +162,26 @@ fn conversation(surface: &SurfaceRow, session: &[u8], findings: &[FindingRow]) -
         kind: words::surface_kind(surface.kind).to_owned(),
         url: surface.url.clone(),
         standing: (session.surface() == Surface::Mcp).then(|| Standing::of(&session)),
+        signatures: signatures(&session),
         exchanges: exchanges.map(|(number, exchange)| shown(number, exchange, &findings)).collect(),
     })
+}
+
+/// What the signatures of a card are worth by the keys that were fetched. A key shows integrity and not who somebody is:
+/// whoever signs says where the keys lie, so the host stands beside it.
+fn signatures(session: &Session) -> Vec<String> {
+    if session.surface() != Surface::AgentCard {
+        return Vec::new();
+    }
+    let report = judge_session(session, Surface::AgentCard, None, &Given::default(), &Settings::default());
+    report.signatures.iter().map(signature).collect()
+}
+
+fn signature(signature: &CheckedSignature) -> String {
+    let form = signature.canonical_form.map_or_else(String::new, |form| format!(" over form {form}"));
+    let key = signature.kid.as_ref().map_or_else(String::new, |kid| format!(", key {kid}"));
+    let from = signature.key_from.as_ref().map_or_else(String::new, |host| format!(" from {host}"));
+    format!("{}{form}{key}{from}", signature.result)
 }
 
 fn shown(number: usize, exchange: &Exchange, findings: &[&FindingRow]) -> Shown {
