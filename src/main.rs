@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod crawl;
+mod demo;
 mod doctor;
 mod housekeeping;
 mod listing;
@@ -62,6 +63,8 @@ enum Command {
     Listing(listing::Arguments),
     /// Print the effective settings as a commented file, or check a file.
     Config(config::Arguments),
+    /// Fill a database with a synthetic ecosystem, so that every page can be seen in a minute.
+    Demo(demo::Arguments),
     /// Check whether the database is true to itself, and mend what can be mended.
     Doctor(doctor::Arguments),
     /// Bring the database to this version's schema and end.
@@ -91,6 +94,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Listing(arguments) => listing::run(options, &arguments),
         Command::Config(arguments) => config::run(options, &arguments),
+        Command::Demo(arguments) => demo::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
         Command::Migrate => wiring::migrate(options),
     }

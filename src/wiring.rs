@@ -156,9 +156,13 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         tracing::warn!("{problem}");
     }
     let ruleset = use_rules(&store, &settings, now_s).await?;
-    set_sources(&store, &named, now_s).await?;
-    let registries = set_registries(&store, registries, now_s).await?;
-    retire_others(&store, &named, &registries, now_s).await?;
+    let registries = match store.demonstration().await? {
+        Some(made_of) => {
+            tracing::info!("this database is a demonstration ({made_of}): nothing is crawled");
+            Vec::new()
+        }
+        None => watch(&store, &named, registries, now_s).await?,
+    };
     let left_alone = store.honour(&opt_outs, now_s).await?;
     if left_alone > 0 {
         tracing::info!("{left_alone} targets asked to be left alone and are no longer watched");
@@ -213,6 +217,19 @@ pub async fn mind_the_clock(store: &Store, settings: &Settings, now_s: i64) -> R
 pub fn spread_s(settings: &Settings) -> i64 {
     let crawl = &settings.crawl;
     i64::try_from(crawl.card_interval_s.min(crawl.url_interval_s).min(900)).unwrap_or(900)
+}
+
+/// Brings what is watched to the settings.
+async fn watch(
+    store: &Store,
+    named: &Named,
+    registries: Vec<(Registry, Option<http::HeaderValue>)>,
+    now_s: i64,
+) -> Result<Vec<RegistrySource>> {
+    set_sources(store, named, now_s).await?;
+    let registries = set_registries(store, registries, now_s).await?;
+    retire_others(store, named, &registries, now_s).await?;
+    Ok(registries)
 }
 
 async fn set_sources(store: &Store, named: &Named, now_s: i64) -> Result<()> {

@@ -71,6 +71,16 @@ pub enum Error {
         /// How it ended.
         state: CrawlState,
     },
+    /// Looks that were said to have moved nothing would have moved something.
+    #[error("the looks at surface {surface} from {at_s} on are no quiet stretch: {why}")]
+    NoStretch {
+        /// What was looked at.
+        surface: i64,
+        /// When the first look was, in Unix seconds.
+        at_s: i64,
+        /// What they would have moved.
+        why: String,
+    },
     /// A row that was named is not there.
     #[error("there is no {what} {id}")]
     Missing {

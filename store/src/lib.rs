@@ -9,7 +9,8 @@
 //! - [`sources`]: where targets come from, and a row for each crawl;
 //! - [`walks`]: a registry, page by page; [`targets`]: cards, addresses and files from the settings;
 //! - [`surfaces`]: what is due, leased to one worker at a time;
-//! - [`record`]: what was seen and what the rules said of it, a batch in one transaction.
+//! - [`record`]: what was seen and what the rules said of it, a batch in one transaction; [`stretches`]: many looks in which
+//!   nothing moved.
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
@@ -21,6 +22,7 @@
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
 
+pub mod demonstration;
 pub mod dialect;
 pub mod disk;
 pub mod doctor;
@@ -40,6 +42,7 @@ pub mod rulesets;
 pub mod sizes;
 pub mod sources;
 pub mod steering;
+pub mod stretches;
 pub mod surfaces;
 pub mod targets;
 pub mod trends;

@@ -702,7 +702,8 @@ async fn keep_probe(w: &mut Writing, seen: &Observation, before: &Before, after:
     write_probes(w, seen.surface, (day, packed), (month, days)).await
 }
 
-async fn probes_of(w: &mut Writing, surface: SurfaceId, day: i64) -> Result<Vec<u8>> {
+/// The packed probes of a day; empty where there are none.
+pub(crate) async fn probes_of(w: &mut Writing, surface: SurfaceId, day: i64) -> Result<Vec<u8>> {
     let packed: Option<Vec<u8>> = sqlx::query_scalar("SELECT probes FROM probe_day WHERE surface_id = $1 AND day = $2")
         .bind(surface.0)
         .bind(day)
@@ -711,7 +712,8 @@ async fn probes_of(w: &mut Writing, surface: SurfaceId, day: i64) -> Result<Vec<
     Ok(packed.unwrap_or_default())
 }
 
-async fn days_of(w: &mut Writing, surface: SurfaceId, month: i64) -> Result<Vec<u8>> {
+/// The packed days of a month; empty where there are none.
+pub(crate) async fn days_of(w: &mut Writing, surface: SurfaceId, month: i64) -> Result<Vec<u8>> {
     let days: Option<Vec<u8>> =
         sqlx::query_scalar("SELECT days FROM surface_month WHERE surface_id = $1 AND month = $2")
             .bind(surface.0)
@@ -722,22 +724,31 @@ async fn days_of(w: &mut Writing, surface: SurfaceId, month: i64) -> Result<Vec<
 }
 
 async fn write_probes(w: &mut Writing, surface: SurfaceId, day: (i64, Vec<u8>), month: (i64, Vec<u8>)) -> Result<()> {
+    write_day(w, surface, day).await?;
+    write_month(w, surface, month).await
+}
+
+pub(crate) async fn write_day(w: &mut Writing, surface: SurfaceId, (day, probes): (i64, Vec<u8>)) -> Result<()> {
     sqlx::query(
         "INSERT INTO probe_day (surface_id, day, probes) VALUES ($1, $2, $3)
          ON CONFLICT (surface_id, day) DO UPDATE SET probes = excluded.probes",
     )
     .bind(surface.0)
-    .bind(day.0)
-    .bind(day.1)
+    .bind(day)
+    .bind(probes)
     .execute(w.on())
     .await?;
+    Ok(())
+}
+
+pub(crate) async fn write_month(w: &mut Writing, surface: SurfaceId, (month, days): (i64, Vec<u8>)) -> Result<()> {
     sqlx::query(
         "INSERT INTO surface_month (surface_id, month, days) VALUES ($1, $2, $3)
          ON CONFLICT (surface_id, month) DO UPDATE SET days = excluded.days",
     )
     .bind(surface.0)
-    .bind(month.0)
-    .bind(month.1)
+    .bind(month)
+    .bind(days)
     .execute(w.on())
     .await?;
     Ok(())
