@@ -35,6 +35,7 @@ pub mod ids;
 pub mod judged;
 pub mod machine;
 pub mod probes;
+pub mod query;
 pub mod reach;
 pub mod record;
 mod rows;

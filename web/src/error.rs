@@ -13,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
+use plumbline_store::query::QueryError;
 use serde::Serialize;
 
 use crate::WebState;
@@ -39,6 +40,9 @@ pub enum Error {
         /// What is wrong with it, as the end of a sentence that begins with the field.
         reason: String,
     },
+    /// A word of a query cannot be read.
+    #[error("the query cannot be read: {0}")]
+    BadWord(QueryError),
     /// Only the person at this machine may do that.
     #[error("only the person at this machine may do that")]
     NotYours,
@@ -56,6 +60,12 @@ impl From<plumbline_store::Error> for Error {
     }
 }
 
+impl From<QueryError> for Error {
+    fn from(error: QueryError) -> Self {
+        Self::BadWord(error)
+    }
+}
+
 impl From<askama::Error> for Error {
     fn from(error: askama::Error) -> Self {
         Self::Template(Arc::new(error))
@@ -66,7 +76,7 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
-            Self::BadQuery { .. } => StatusCode::BAD_REQUEST,
+            Self::BadQuery { .. } | Self::BadWord(_) => StatusCode::BAD_REQUEST,
             Self::NotYours => StatusCode::FORBIDDEN,
             Self::Store(_) | Self::Template(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -93,6 +103,9 @@ struct ErrorPage {
     title: String,
     /// What it means or what to do, in a sentence.
     detail: String,
+    /// The query and the word of it that is to blame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    word: Option<QueryError>,
     /// Find this in the log.
     request_id: String,
     #[serde(skip)]
@@ -130,6 +143,7 @@ fn error_page(visit: &Visit, response: &Response, request_id: &str) -> Response 
         status: status.as_u16(),
         title,
         detail,
+        word: error.and_then(|error| if let Error::BadWord(word) = error { Some(word.clone()) } else { None }),
         request_id: request_id.to_owned(),
         ways_on,
     };
@@ -162,6 +176,11 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
         (Some(Error::BadQuery { field, reason }), _) => (
             format!("The field “{field}” {}.", crate::text::visible(reason, 200)),
             "Nothing was looked up. Change the field or leave it out.".to_owned(),
+            vec![("/targets", "All targets"), home],
+        ),
+        (Some(Error::BadWord(error)), _) => (
+            error.says.clone(),
+            "Nothing was looked up. Change the marked word or leave it out.".to_owned(),
             vec![("/targets", "All targets"), home],
         ),
         (Some(Error::NotYours), _) => (

@@ -6,7 +6,8 @@
 //! - [`routes`] every address on one screen;
 //! - [`page`] the visit, the frame around pages, HTML or JSON by what was asked for;
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
-//! - [`chart`] series to geometry, [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
+//! - [`chart`] series to geometry, [`lanes`] what lasted to bars, [`diff`] what changed between two documents,
+//!   [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
 //! - [`openmetrics`] numbers for programs;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
 //! - [`operator`] who may change anything;
@@ -17,8 +18,10 @@ mod assets;
 mod cache;
 mod chart;
 mod clients;
+mod diff;
 mod error;
 mod filters;
+mod lanes;
 mod listing;
 mod openmetrics;
 mod operator;

@@ -12,8 +12,8 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::pages::{
-    about, clients, coverage, crawl, crawls, document, health, in_step, instance, metrics, overview, rule, rules,
-    session, steer, target, targets, theme,
+    about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
+    overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
 };
 use crate::{WebState, assets, error};
 
@@ -31,8 +31,14 @@ pub fn router(state: WebState) -> Router {
         .route("/", get(overview::show))
         .route("/targets", get(targets::show))
         .route("/targets/{id}", get(target::show))
+        .route("/targets/{id}/timeline", get(timeline::show))
+        .route("/targets/{id}/findings", get(target_findings::show))
+        .route("/targets/{id}/documents", get(target_documents::show))
+        .route("/targets/{id}/diff", get(diff::show))
+        .route("/targets/{id}/checks", get(checks::show))
         .route("/targets/{id}/session", get(session::show))
         .route("/targets/{id}/listing", get(in_step::show))
+        .route("/findings/{id}", get(finding::show))
         .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))

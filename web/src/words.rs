@@ -1,7 +1,9 @@
 //! The words people read for the words of the closed lists. One place, so that pages agree and a translation has one door.
 
 use plumbline_rules::standing::Access;
-use plumbline_store::views::{EventRow, FindingRow};
+use plumbline_store::query::{Field, Term};
+use plumbline_store::reach::OutcomeClass;
+use plumbline_store::views::{EventRow, FindingRow, FindingSpan};
 use plumbline_store::words::{
     Cause, CrawlKind, CrawlState, EventKind, FindingState, Headline, Impact, Known, OpenedAs, ReachState, Resolution,
     Role, Severity, SourceKind, SurfaceKind, TargetKind, headline_rank,
@@ -458,4 +460,91 @@ pub fn access(access: impl Given<Access>) -> &'static str {
         Access::Unreachable => "nobody answers",
         Access::RateLimited => "asks to come back later",
     }
+}
+
+/// What moved when a finding opened, as the end of a sentence.
+#[must_use]
+pub fn cause_clause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Document => ", by a new document",
+        Cause::Behaviour => ", by new behaviour",
+        Cause::Clock => ", by the clock",
+        Cause::Rule => ", because our rule changed",
+        Cause::Joint => ", by a new document and a new rule together",
+        Cause::Unknown => "; the cause cannot be proved",
+        Cause::Baseline => "",
+    }
+}
+
+/// `open`, `over`.
+#[must_use]
+pub fn finding_state(state: impl Given<FindingState>) -> &'static str {
+    match state.given() {
+        FindingState::Pending => "not confirmed",
+        FindingState::Open => "open",
+        FindingState::Clearing => "clearing",
+        FindingState::Flapping => "comes and goes",
+        FindingState::Resolved => "mended",
+        FindingState::Retired => "retired",
+    }
+}
+
+/// Why a finding is over, after the time.
+#[must_use]
+pub fn resolution(resolution: Resolution) -> &'static str {
+    match resolution {
+        Resolution::Fixed => ": it was looked at and no longer fires",
+        Resolution::DocumentGone => ", because the document is gone",
+        Resolution::TargetRetired => ", because the target left its sources",
+        Resolution::RuleChanged => ", because our rule changed",
+    }
+}
+
+/// What came of a look.
+#[must_use]
+pub fn outcome(outcome: OutcomeClass) -> &'static str {
+    match outcome {
+        OutcomeClass::Ok => "answered",
+        OutcomeClass::Gated => "gated",
+        OutcomeClass::Absent => "absent",
+        OutcomeClass::Unreachable => "no usable answer",
+        OutcomeClass::Throttled => "asked to come back later",
+        OutcomeClass::Skipped => "not called, on purpose",
+        OutcomeClass::CrawlerFault => "our fault",
+    }
+}
+
+/// How a span of a finding began and ended, as a sentence.
+#[must_use]
+pub fn span_history(span: &FindingSpan) -> String {
+    let came = match span.opened_as {
+        OpenedAs::Baseline => "There at the first look",
+        OpenedAs::First => "New",
+        OpenedAs::Broke => "Regressed",
+        OpenedAs::Again => "Regressed again",
+        OpenedAs::Rule => "Opened",
+    };
+    let went = span.resolution.map_or("", resolution);
+    let over = if span.to_s.is_some() { format!("; over{went}") } else { String::new() };
+    format!("{came}{}{over}.", cause_clause(span.cause))
+}
+
+/// One term of a query, as a person says it.
+#[must_use]
+pub fn term(term: &Term) -> String {
+    let value = term.value.as_str();
+    let said = match term.field {
+        Field::Kind => value.parse().map_or_else(|_| value.to_owned(), |kind: TargetKind| target_kind(kind).to_owned()),
+        Field::Headline => value.parse().map_or_else(|_| value.to_owned(), |word: Headline| headline(word).to_owned()),
+        Field::Reach => value.parse().map_or_else(|_| value.to_owned(), |state: ReachState| reach(state).to_owned()),
+        Field::Profile => profile(value),
+        _ => text::visible(value, 80),
+    };
+    let name = match term.field {
+        Field::Headline => "verdict",
+        Field::Profile => "judged as",
+        Field::Rule => "fails",
+        field => field.name(),
+    };
+    format!("{}{name} {said}", if term.is_not { "not " } else { "" })
 }

@@ -5,7 +5,12 @@
 
 mod crawls;
 mod documents;
+mod feed;
+mod groups;
+mod history;
 mod overview;
+mod prevalence;
+mod releases;
 mod rules;
 mod target;
 mod targets;
@@ -13,11 +18,16 @@ mod targets;
 pub use crate::walk_findings::WalkFindingRow;
 pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
 pub use documents::{DocumentRow, Judgement, ServedBy};
+pub use feed::{FeedRow, RegressedDay};
+pub use groups::GroupRow;
+pub use history::{DocumentSpan, FindingDetail, FindingSpan, ProbeDay, ReachSpan};
 pub use overview::{CohortDay, KindDay, OpenedRow};
+pub use prevalence::{CohortRow, MustDay, Prevalence};
+pub use releases::{AnnotationRow, HeadlineMove, ReleaseRow, ReleasedRule, RuleMove};
 pub use rules::{FailingRow, RuleDay, RuleRecord, RuleTally};
 pub use target::{EventRow, FactRow, FindingRow, JudgedRules, ListingRow, SurfaceRow, TargetDetail, UnevaluatedRules};
 pub(crate) use targets::Crowds;
-pub use targets::{PAGE as TARGET_PAGE, Position, TargetCount, TargetFilter, TargetOrder, TargetRow};
+pub use targets::{Excluded, PAGE as TARGET_PAGE, Position, TargetCount, TargetFilter, TargetOrder, TargetRow};
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -139,6 +149,36 @@ mod tests {
             documents::BODY,
             documents::JUDGEMENT,
             documents::SERVED_BY,
+            feed::FEED,
+            feed::REGRESSED_DAYS,
+            feed::AT_OR_AFTER,
+            prevalence::COHORTS,
+            prevalence::COHORT_NOW,
+            prevalence::COHORT_SINCE,
+            prevalence::PREVALENCE,
+            prevalence::DAY_AT_OR_BEFORE,
+            prevalence::RULE_IN_COHORT,
+            prevalence::MUST_SINCE,
+            groups::OWNER,
+            groups::HOST,
+            groups::TAG,
+            groups::OWNERS_LIKE,
+            groups::HOSTS_LIKE,
+            groups::TAGS_LIKE,
+            releases::RELEASES,
+            releases::RELEASED_RULES,
+            releases::ANNOTATIONS,
+            releases::HEADLINE_MOVES,
+            releases::EVENT_ENDS,
+            releases::RULE_MOVES,
+            history::DOCUMENT_SPANS,
+            history::REACH_SPANS,
+            history::TARGET_FINDING_SPANS,
+            history::FINDING_SPANS,
+            history::ALL_FINDINGS,
+            history::FINDING,
+            history::SHOWN_BY,
+            history::PROBE_DAYS,
             overview::COHORT_DAYS,
             overview::KIND_DAYS,
             overview::LAST_OPENED,
@@ -158,8 +198,11 @@ mod tests {
             target::MONTHS,
             targets::KIND_COUNTS,
             targets::STRIPS,
+            targets::OWNER_ID,
+            targets::SOURCE_ID,
+            targets::COHORT_ID,
         ];
-        for way in [Way::Walk, Way::Word, Way::Rule] {
+        for way in Way::ALL.iter().copied() {
             all.push(targets::counts_statement(way));
             for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
                 all.push(targets::page_statement(way, order));
@@ -182,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn no_page_reads_a_whole_table_that_grows() {
         /// Tables of a few rows, and what a subselect of bounded size is called.
-        const SMALL: [&str; 4] = ["c", "source", "k", "e"];
+        const SMALL: [&str; 5] = ["c", "source", "k", "e", "ruleset"];
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("plans.db").to_str().unwrap()).await.unwrap();
         for statement in statements() {

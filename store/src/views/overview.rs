@@ -82,7 +82,7 @@ pub struct OpenedRow {
     pub note: Option<String>,
 }
 
-fn cohort_day(row: &AnyRow) -> Result<CohortDay> {
+pub(super) fn cohort_day(row: &AnyRow) -> Result<CohortDay> {
     Ok(CohortDay {
         day: row.try_get("day")?,
         targets: row.try_get("targets")?,

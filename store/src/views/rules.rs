@@ -159,16 +159,7 @@ impl Store {
     /// One rule by day since `first_day`, oldest first.
     pub async fn rule_days(&self, rule: i64, first_day: i64) -> Result<Vec<RuleDay>> {
         let rows = sqlx::query(RULE_DAYS).bind(rule).bind(first_day).fetch_all(&self.pools.reader).await?;
-        let days = rows.iter().map(|row| {
-            Ok(RuleDay {
-                day: row.try_get("day")?,
-                evaluated: row.try_get("evaluated")?,
-                failing: row.try_get("failing")?,
-                opened: row.try_get("opened")?,
-                resolved: row.try_get("resolved")?,
-            })
-        });
-        days.collect()
+        rows.iter().map(rule_day).collect()
     }
 
     /// Who fails a rule now, newest surface first, after the given surface and target, at most `limit`.
@@ -195,4 +186,14 @@ impl Store {
         });
         failing.collect()
     }
+}
+
+pub(super) fn rule_day(row: &sqlx::any::AnyRow) -> Result<RuleDay> {
+    Ok(RuleDay {
+        day: row.try_get("day")?,
+        evaluated: row.try_get("evaluated")?,
+        failing: row.try_get("failing")?,
+        opened: row.try_get("opened")?,
+        resolved: row.try_get("resolved")?,
+    })
 }

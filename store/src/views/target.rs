@@ -324,9 +324,9 @@ pub(super) const EVENTS: &str = "
 SELECT e.id, e.at_s, e.kind, r.slug, e.note, e.a, e.b
 FROM event e
 LEFT JOIN rule r ON r.id = e.rule_id
-WHERE e.target_id = $1
+WHERE e.target_id = $1 AND e.id < $2
 ORDER BY e.id DESC
-LIMIT $2";
+LIMIT $3";
 
 pub(super) const MONTHS: &str = "
 SELECT m.surface_id, m.month, m.days
@@ -387,7 +387,12 @@ impl Store {
 
     /// What happened to it, newest first, at most `limit`.
     pub async fn target_events(&self, id: i64, limit: i64) -> Result<Vec<EventRow>> {
-        let rows = sqlx::query(EVENTS).bind(id).bind(limit).fetch_all(&self.pools.reader).await?;
+        self.target_events_before(id, i64::MAX, limit).await
+    }
+
+    /// What happened to it before the event of that number, newest first, at most `limit`.
+    pub async fn target_events_before(&self, id: i64, before: i64, limit: i64) -> Result<Vec<EventRow>> {
+        let rows = sqlx::query(EVENTS).bind(id).bind(before).bind(limit).fetch_all(&self.pools.reader).await?;
         rows.iter()
             .map(event_row)
             .collect::<Result<Vec<Option<EventRow>>>>()
@@ -469,7 +474,7 @@ fn surface_row(row: &AnyRow) -> Result<SurfaceRow> {
     })
 }
 
-fn finding_row(row: &AnyRow) -> Result<FindingRow> {
+pub(super) fn finding_row(row: &AnyRow) -> Result<FindingRow> {
     let body: Option<Vec<u8>> = row.try_get("occ_body")?;
     let mut places = places(body.as_deref())?;
     places.truncate(PLACES);

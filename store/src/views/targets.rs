@@ -1,7 +1,7 @@
 //! The list of targets: filtered, in three orders, paged by key.
 //!
-//! A page is found in one of three ways, and each goes along an index: by walking the order (most filters), from the words
-//! searched for, or from the rule that is failed. Words and rules that match few targets lead to them; those that match many are
+//! A page is found in one of a few ways, and each goes along an index: by walking the order (most filters), or from what is
+//! asked for: words, a rule, an owner, a host, a tag, a cohort. What matches few targets lead to them; those that match many are
 //! tested while walking, because then a page fills quickly.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use sqlx::any::AnyRow;
 use super::{Strip, first_month, maybe_word, word};
 use crate::Store;
 use crate::error::Result;
-use crate::words::{Headline, Known, ReachState, TargetKind, headline_rank};
+use crate::words::{Headline, Impact, Known, ReachState, Severity, TargetKind, headline_rank};
 
 /// Which targets are meant. Everything that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +31,75 @@ pub struct TargetFilter {
     pub profile: Option<String>,
     /// A rule with an open finding there.
     pub rule: Option<String>,
+    /// A family of rules one of which has an open finding there.
+    pub family: Option<String>,
+    /// A rule of class fact that is set there.
+    pub fact: Option<String>,
+    /// How its revision is known.
+    pub known: Option<Known>,
+    /// What clients do about an open finding there.
+    pub impact: Option<Impact>,
+    /// The severity of an open finding there.
+    pub severity: Option<Severity>,
+    /// Whether a finding tagged security is open.
+    pub security: Option<bool>,
+    /// Whether an accepted deviation is among its findings.
+    pub waived: Option<bool>,
+    /// The slug of whoever stands behind it.
+    pub owner: Option<String>,
+    /// Its host or registrable domain.
+    pub host: Option<String>,
+    /// The key of a tag, and its value where one is asked for.
+    pub tag: Option<(String, Option<String>)>,
+    /// The name of a source that lists it.
+    pub source: Option<String>,
+    /// The slug of a cohort.
+    pub cohort: Option<String>,
+    /// Last changed at or after, in Unix seconds.
+    pub changed_after_s: Option<i64>,
+    /// Last changed before, in Unix seconds.
+    pub changed_before_s: Option<i64>,
+    /// First seen at or after, in Unix seconds.
+    pub added_after_s: Option<i64>,
+    /// First seen before, in Unix seconds.
+    pub added_before_s: Option<i64>,
+    /// What must not hold.
+    pub not: Excluded,
+}
+
+/// What must not hold of a target.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Excluded {
+    /// `mcp-server`, `a2a-agent`, …
+    pub kind: Option<TargetKind>,
+    /// Its word.
+    pub headline: Option<Headline>,
+    /// Its reach state.
+    pub reach: Option<ReachState>,
+    /// The revision of its main surface.
+    pub profile: Option<String>,
+    /// How that is known.
+    pub known: Option<Known>,
+    /// A rule with an open finding.
+    pub rule: Option<String>,
+    /// A family of rules one of which has an open finding.
+    pub family: Option<String>,
+    /// A rule of class fact that is set.
+    pub fact: Option<String>,
+    /// What clients do about an open finding.
+    pub impact: Option<Impact>,
+    /// The severity of an open finding.
+    pub severity: Option<Severity>,
+    /// Who stands behind it.
+    pub owner: Option<String>,
+    /// Its host or registrable domain.
+    pub host: Option<String>,
+    /// A tag.
+    pub tag: Option<(String, Option<String>)>,
+    /// A source that lists it.
+    pub source: Option<String>,
+    /// A cohort.
+    pub cohort: Option<String>,
 }
 
 /// In which order.
@@ -125,101 +194,154 @@ pub struct TargetCount {
 /// From this many matches on, walking the order finds a page sooner than sorting what matches.
 const FEW: i64 = 1_000;
 
-/// Filters every statement has: `$1` kind, `$2` headline rank, `$3` reach, `$4` profile, `$5`–`$10` three words with their upper
-/// ends, `$11` rule. What leads to the targets need not be tested again.
+/// Filters every statement has, `$1` to `$44`. What leads to the targets is tested again, which costs little.
+///
+/// `$1` `$2` kind is and is not, `$3` `$4` headline rank, `$5` `$6` reach, `$7` `$8` profile, `$9` `$10` known, `$11`–`$16` three words
+/// with their upper ends, `$17` `$18` rule, `$19` `$20` family, `$21` `$22` fact, `$23` `$24` impact, `$25` `$26` severity, `$27` `$28`
+/// owner, `$29` `$30` host, `$31`–`$34` tag, `$35` `$36` source, `$37` `$38` cohort, `$39` `$40` security, waived (0 or 1), `$41`–`$44`
+/// changed and added, from and to.
 macro_rules! filters_sql {
     () => {
         "
   AND ($1 IS NULL OR t.kind = $1)
-  AND ($2 IS NULL OR t.headline_rank = $2)
-  AND ($3 IS NULL OR t.reach = $3)
-  AND (t.reach <> 'retired' OR $3 = 'retired')
-  AND ($4 IS NULL OR t.profile = $4 OR EXISTS (
+  AND ($2 IS NULL OR t.kind <> $2)
+  AND ($3 IS NULL OR t.headline_rank = $3)
+  AND ($4 IS NULL OR t.headline_rank <> $4)
+  AND ($5 IS NULL OR t.reach = $5)
+  AND ($6 IS NULL OR t.reach <> $6)
+  AND (t.reach <> 'retired' OR $5 = 'retired')
+  AND ($7 IS NULL OR t.profile = $7 OR EXISTS (
       SELECT 1
       FROM target_surface AS leads JOIN surface AS led ON led.id = leads.surface_id
-      WHERE leads.target_id = t.id AND leads.removed_s IS NULL AND led.profile = $4
+      WHERE leads.target_id = t.id AND leads.removed_s IS NULL AND led.profile = $7
   ))
-  AND ($7 IS NULL OR EXISTS (
-        SELECT 1 FROM target_token w
-        WHERE w.target_id = t.id AND w.token >= $7 AND w.token < $8 AND SUBSTR(w.token, 1, LENGTH($7)) = $7))
-  AND ($9 IS NULL OR EXISTS (
-        SELECT 1 FROM target_token w
-        WHERE w.target_id = t.id AND w.token >= $9 AND w.token < $10 AND SUBSTR(w.token, 1, LENGTH($9)) = $9))"
-    };
-}
-
-/// Tests the first word.
-macro_rules! has_word {
-    () => {
-        "
-  AND ($5 IS NULL OR EXISTS (
-        SELECT 1 FROM target_token w
-        WHERE w.target_id = t.id AND w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5))"
-    };
-}
-
-/// Tests the rule. The order of the join is forced: a target has few surfaces, a rule may fail on thousands.
-macro_rules! fails_rule {
-    () => {
-        "
+  AND ($8 IS NULL OR t.profile IS NULL OR t.profile <> $8)
+  AND ($9 IS NULL OR t.known = $9)
+  AND ($10 IS NULL OR t.known IS NULL OR t.known <> $10)
   AND ($11 IS NULL OR EXISTS (
-        SELECT 1
-        FROM target_surface s
-        CROSS JOIN finding f
+        SELECT 1 FROM target_token w
+        WHERE w.target_id = t.id AND w.token >= $11 AND w.token < $12 AND SUBSTR(w.token, 1, LENGTH($11)) = $11))
+  AND ($13 IS NULL OR EXISTS (
+        SELECT 1 FROM target_token w
+        WHERE w.target_id = t.id AND w.token >= $13 AND w.token < $14 AND SUBSTR(w.token, 1, LENGTH($13)) = $13))
+  AND ($15 IS NULL OR EXISTS (
+        SELECT 1 FROM target_token w
+        WHERE w.target_id = t.id AND w.token >= $15 AND w.token < $16 AND SUBSTR(w.token, 1, LENGTH($15)) = $15))
+  AND ($17 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
-          AND f.rule_id = $11 AND f.state IN ('open', 'clearing', 'flapping')))"
+          AND f.rule_id = $17 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($18 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.rule_id = $18 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($19 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f CROSS JOIN rule r
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.state IN ('open', 'clearing', 'flapping') AND r.id = f.rule_id AND r.family = $19))
+  AND ($20 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f CROSS JOIN rule r
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.state IN ('open', 'clearing', 'flapping') AND r.id = f.rule_id AND r.family = $20))
+  AND ($21 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN fact_span f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id AND f.rule_id = $21 AND f.to_s IS NULL))
+  AND ($22 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN fact_span f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id AND f.rule_id = $22 AND f.to_s IS NULL))
+  AND ($23 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.impact = $23 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($24 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.impact = $24 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($25 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.severity = $25 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($26 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN finding f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
+          AND f.severity = $26 AND f.state IN ('open', 'clearing', 'flapping')))
+  AND ($27 IS NULL OR t.owner_id = $27)
+  AND ($28 IS NULL OR t.owner_id IS NULL OR t.owner_id <> $28)
+  AND ($29 IS NULL OR t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29))
+  AND ($30 IS NULL OR t.host_id IS NULL OR t.host_id NOT IN (SELECT h.id FROM host h WHERE h.name = $30 OR h.domain = $30))
+  AND ($31 IS NULL OR EXISTS (
+        SELECT 1 FROM tag g WHERE g.target_id = t.id AND g.key = $31 AND ($32 IS NULL OR g.value = $32)))
+  AND ($33 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM tag g WHERE g.target_id = t.id AND g.key = $33 AND ($34 IS NULL OR g.value = $34)))
+  AND ($35 IS NULL OR EXISTS (
+        SELECT 1 FROM target_source g WHERE g.target_id = t.id AND g.source_id = $35 AND g.gone_s IS NULL))
+  AND ($36 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_source g WHERE g.target_id = t.id AND g.source_id = $36 AND g.gone_s IS NULL))
+  AND ($37 IS NULL OR EXISTS (SELECT 1 FROM cohort_member m WHERE m.cohort_id = $37 AND m.target_id = t.id))
+  AND ($38 IS NULL OR NOT EXISTS (SELECT 1 FROM cohort_member m WHERE m.cohort_id = $38 AND m.target_id = t.id))
+  AND ($39 IS NULL OR ($39 = 1 AND t.n_security > 0) OR ($39 = 0 AND t.n_security = 0))
+  AND ($40 IS NULL OR ($40 = 1 AND t.n_waived > 0) OR ($40 = 0 AND t.n_waived = 0))
+  AND ($41 IS NULL OR t.changed_s >= $41)
+  AND ($42 IS NULL OR t.changed_s < $42)
+  AND ($43 IS NULL OR t.first_seen_s >= $43)
+  AND ($44 IS NULL OR t.first_seen_s < $44)"
     };
 }
 
-/// Walks the order and tests everything.
-macro_rules! by_walk {
-    () => {
-        concat!("1 = 1", has_word!(), fails_rule!())
+/// What leads to the targets of each way.
+macro_rules! led_by {
+    (Walk) => {
+        "t.headline_rank >= 0"
     };
-}
-
-/// Leads from the first word to its targets.
-macro_rules! by_word {
-    () => {
-        concat!(
-            "t.id IN (
+    (Word) => {
+        "t.id IN (
         SELECT w.target_id FROM target_token w
-        WHERE w.token >= $5 AND w.token < $6 AND SUBSTR(w.token, 1, LENGTH($5)) = $5)",
-            fails_rule!()
-        )
+        WHERE w.token >= $11 AND w.token < $12 AND SUBSTR(w.token, 1, LENGTH($11)) = $11)"
     };
-}
-
-/// Leads from the rule to the targets that fail it.
-macro_rules! by_rule {
-    () => {
-        concat!(
-            "t.id IN (
+    (Rule) => {
+        "t.id IN (
         SELECT s.target_id
         FROM finding f
         CROSS JOIN target_surface s
-        WHERE f.rule_id = $11 AND f.state IN ('open', 'clearing', 'flapping')
-          AND s.surface_id = f.surface_id AND s.removed_s IS NULL)",
-            has_word!()
-        )
+        WHERE f.rule_id = $17 AND f.state IN ('open', 'clearing', 'flapping')
+          AND s.surface_id = f.surface_id AND s.removed_s IS NULL)"
+    };
+    (Fact) => {
+        "t.id IN (
+        SELECT s.target_id
+        FROM fact_span f
+        CROSS JOIN target_surface s
+        WHERE f.rule_id = $21 AND f.to_s IS NULL AND s.surface_id = f.surface_id AND s.removed_s IS NULL)"
+    };
+    (Owner) => {
+        "t.owner_id = $27"
+    };
+    (Host) => {
+        "t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29)"
+    };
+    (Tag) => {
+        "t.id IN (SELECT g.target_id FROM tag g WHERE g.key = $31 AND ($32 IS NULL OR g.value = $32))"
+    };
+    (Cohort) => {
+        "t.id IN (SELECT m.target_id FROM cohort_member m WHERE m.cohort_id = $37)"
     };
 }
 
-/// One page in one order: `$12` limit, from `$13` on the position.
+/// One page in one order: `$45` limit, from `$46` on the position.
 macro_rules! page_sql {
-    ($driver:expr, $order:ident) => {
+    ($way:ident, $order:ident) => {
         concat!(
             "
 SELECT t.id, t.kind, t.key, t.name, t.headline, t.headline_since_s, t.reach, t.reach_since_s, t.profile, t.known,
        t.n_blocking, t.n_error, t.n_warn, t.n_security, t.changed_s, t.next_due_s
 FROM target t
 WHERE ",
-            $driver,
+            led_by!($way),
             $order!(after),
             filters_sql!(),
             $order!(by),
             "
-LIMIT $12"
+LIMIT $45"
         )
     };
 }
@@ -227,8 +349,8 @@ LIMIT $12"
 macro_rules! headline_order {
     (after) => {
         "
-  AND t.headline_rank >= $13
-  AND (t.headline_rank > $13 OR t.changed_s < $14 OR (t.changed_s = $14 AND t.id > $15))"
+  AND t.headline_rank >= $46
+  AND (t.headline_rank > $46 OR t.changed_s < $47 OR (t.changed_s = $47 AND t.id > $48))"
     };
     (by) => {
         "
@@ -239,8 +361,8 @@ ORDER BY t.headline_rank, t.changed_s DESC, t.id"
 macro_rules! changed_order {
     (after) => {
         "
-  AND t.changed_s <= $13
-  AND (t.changed_s < $13 OR t.id > $14)"
+  AND t.changed_s <= $46
+  AND (t.changed_s < $46 OR t.id > $47)"
     };
     (by) => {
         "
@@ -251,8 +373,8 @@ ORDER BY t.changed_s DESC, t.id"
 macro_rules! name_order {
     (after) => {
         "
-  AND t.name >= $13
-  AND (t.name > $13 OR t.id > $14)"
+  AND t.name >= $46
+  AND (t.name > $46 OR t.id > $47)"
     };
     (by) => {
         "
@@ -262,13 +384,13 @@ ORDER BY t.name, t.id"
 
 /// How many match, by headline and reach.
 macro_rules! counts_sql {
-    ($driver:expr) => {
+    ($way:ident) => {
         concat!(
             "
 SELECT t.headline_rank, t.reach, COUNT(*) AS targets
 FROM target t
 WHERE ",
-            $driver,
+            led_by!($way),
             filters_sql!(),
             "
 GROUP BY t.headline_rank, t.reach"
@@ -287,37 +409,52 @@ WHERE t.kind >= $1 AND t.kind <= $2
   AND (t.reach <> 'retired' OR $4 = 'retired')
 GROUP BY t.kind, t.headline_rank, t.reach";
 
-/// Which way leads to the targets of a filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+/// Declares the ways and their statements.
+macro_rules! ways {
+    ($($(#[$doc:meta])* $way:ident,)+) => {
+        /// Which way leads to the targets of a filter.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Way { $($(#[$doc])* $way,)+ }
+
+        impl Way {
+            /// Every way.
+            #[cfg(test)]
+            pub(super) const ALL: &'static [Way] = &[$(Way::$way,)+];
+        }
+
+        pub(super) fn page_statement(way: Way, order: TargetOrder) -> &'static str {
+            match (way, order) {
+                $((Way::$way, TargetOrder::Headline) => page_sql!($way, headline_order),
+                (Way::$way, TargetOrder::Changed) => page_sql!($way, changed_order),
+                (Way::$way, TargetOrder::Name) => page_sql!($way, name_order),)+
+            }
+        }
+
+        pub(super) fn counts_statement(way: Way) -> &'static str {
+            match way {
+                $(Way::$way => counts_sql!($way),)+
+            }
+        }
+    };
+}
+
+ways! {
     /// Along the order, testing each.
     Walk,
     /// From the first word.
     Word,
     /// From the rule.
     Rule,
-}
-
-pub(super) fn page_statement(way: Way, order: TargetOrder) -> &'static str {
-    match (way, order) {
-        (Way::Walk, TargetOrder::Headline) => page_sql!(by_walk!(), headline_order),
-        (Way::Walk, TargetOrder::Changed) => page_sql!(by_walk!(), changed_order),
-        (Way::Walk, TargetOrder::Name) => page_sql!(by_walk!(), name_order),
-        (Way::Word, TargetOrder::Headline) => page_sql!(by_word!(), headline_order),
-        (Way::Word, TargetOrder::Changed) => page_sql!(by_word!(), changed_order),
-        (Way::Word, TargetOrder::Name) => page_sql!(by_word!(), name_order),
-        (Way::Rule, TargetOrder::Headline) => page_sql!(by_rule!(), headline_order),
-        (Way::Rule, TargetOrder::Changed) => page_sql!(by_rule!(), changed_order),
-        (Way::Rule, TargetOrder::Name) => page_sql!(by_rule!(), name_order),
-    }
-}
-
-pub(super) fn counts_statement(way: Way) -> &'static str {
-    match way {
-        Way::Walk => counts_sql!(concat!("t.headline_rank >= 0 AND ", by_walk!())),
-        Way::Word => counts_sql!(by_word!()),
-        Way::Rule => counts_sql!(by_rule!()),
-    }
+    /// From the fact.
+    Fact,
+    /// From whoever stands behind it.
+    Owner,
+    /// From the host.
+    Host,
+    /// From the tag.
+    Tag,
+    /// From the members of a cohort.
+    Cohort,
 }
 
 /// The months of the strips of one page of targets: fifty ids, those there are not repeated.
@@ -378,7 +515,7 @@ impl Store {
             return Ok(counts);
         }
         let Some(bounds) = self.bounds(filter).await? else { return Ok(Vec::new()) };
-        let rows = if bounds.way == Way::Walk && filter.profile.is_none() {
+        let rows = if filter.is_plain() {
             let (first, last) = filter.kind.map_or(("", "~"), |kind| (kind.as_str(), kind.as_str()));
             let query = sqlx::query(KIND_COUNTS).bind(first).bind(last);
             query
@@ -425,21 +562,77 @@ impl Store {
         super::strips(&rows, "target_id", today)
     }
 
-    /// Turns words and rule of a filter into what statements bind; `None` where the rule was never recorded and nothing can match.
+    /// Turns names of a filter into the numbers that statements bind; `None` where one was never recorded and nothing can match.
     async fn bounds(&self, filter: &TargetFilter) -> Result<Option<Bounds>> {
-        let rule = match &filter.rule {
-            None => None,
-            Some(slug) => match self.rule_id(slug).await? {
-                Some(id) => Some(id),
-                None => return Ok(None),
-            },
-        };
-        let way = match (filter.words.is_empty(), rule) {
-            (false, _) => Way::Word,
-            (true, Some(_)) => Way::Rule,
-            (true, None) => Way::Walk,
-        };
-        Ok(Some(Bounds { way, rule }))
+        let mut bounds = Bounds { way: way_of(filter), ..Bounds::default() };
+        for (slug, id) in [
+            (&filter.rule, &mut bounds.rule),
+            (&filter.not.rule, &mut bounds.not_rule),
+            (&filter.fact, &mut bounds.fact),
+            (&filter.not.fact, &mut bounds.not_fact),
+        ] {
+            if let Some(slug) = slug {
+                *id = self.rule_id(slug).await?;
+            }
+        }
+        for (statement, name, id) in [
+            (OWNER_ID, &filter.owner, &mut bounds.owner),
+            (OWNER_ID, &filter.not.owner, &mut bounds.not_owner),
+            (SOURCE_ID, &filter.source, &mut bounds.source),
+            (SOURCE_ID, &filter.not.source, &mut bounds.not_source),
+            (COHORT_ID, &filter.cohort, &mut bounds.cohort),
+            (COHORT_ID, &filter.not.cohort, &mut bounds.not_cohort),
+        ] {
+            if let Some(name) = name {
+                *id = sqlx::query_scalar(statement).bind(name.clone()).fetch_optional(&self.pools.reader).await?;
+            }
+        }
+        let is_known = (filter.rule.is_none() || bounds.rule.is_some())
+            && (filter.fact.is_none() || bounds.fact.is_some())
+            && (filter.owner.is_none() || bounds.owner.is_some())
+            && (filter.source.is_none() || bounds.source.is_some())
+            && (filter.cohort.is_none() || bounds.cohort.is_some());
+        Ok(is_known.then_some(bounds))
+    }
+}
+
+pub(super) const OWNER_ID: &str = "
+SELECT id
+FROM owner
+WHERE slug = $1";
+
+pub(super) const SOURCE_ID: &str = "
+SELECT id
+FROM source
+WHERE name = $1
+ORDER BY id
+LIMIT 1";
+
+pub(super) const COHORT_ID: &str = "
+SELECT id
+FROM cohort
+WHERE slug = $1";
+
+/// What leads to the fewest targets, as far as that can be said beforehand.
+fn way_of(filter: &TargetFilter) -> Way {
+    let ways = [
+        (filter.owner.is_some(), Way::Owner),
+        (filter.host.is_some(), Way::Host),
+        (!filter.words.is_empty(), Way::Word),
+        (filter.tag.is_some(), Way::Tag),
+        (filter.rule.is_some(), Way::Rule),
+        (filter.fact.is_some(), Way::Fact),
+        (filter.cohort.is_some(), Way::Cohort),
+    ];
+    ways.into_iter().find(|(is_set, _)| *is_set).map_or(Way::Walk, |(_, way)| way)
+}
+
+impl TargetFilter {
+    /// Whether nothing but kind, headline and reach is asked for.
+    fn is_plain(&self) -> bool {
+        let plain =
+            TargetFilter { kind: self.kind, headline: self.headline, reach: self.reach, ..TargetFilter::default() };
+        *self == plain
     }
 }
 
@@ -459,25 +652,93 @@ fn merged(rows: &[AnyRow]) -> Result<Vec<TargetCount>> {
     Ok(counts)
 }
 
+/// The numbers of what a filter names.
 struct Bounds {
     way: Way,
     rule: Option<i64>,
+    not_rule: Option<i64>,
+    fact: Option<i64>,
+    not_fact: Option<i64>,
+    owner: Option<i64>,
+    not_owner: Option<i64>,
+    source: Option<i64>,
+    not_source: Option<i64>,
+    cohort: Option<i64>,
+    not_cohort: Option<i64>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            way: Way::Walk,
+            rule: None,
+            not_rule: None,
+            fact: None,
+            not_fact: None,
+            owner: None,
+            not_owner: None,
+            source: None,
+            not_source: None,
+            cohort: None,
+            not_cohort: None,
+        }
+    }
 }
 
 type Query = sqlx::query::Query<'static, sqlx::Any, sqlx::any::AnyArguments>;
 
 impl Bounds {
     fn bind(&self, query: Query, filter: &TargetFilter) -> Query {
+        let not = &filter.not;
         let mut query = query
             .bind(filter.kind.map(TargetKind::as_str))
+            .bind(not.kind.map(TargetKind::as_str))
             .bind(filter.headline.map(headline_rank))
+            .bind(not.headline.map(headline_rank))
             .bind(filter.reach.map(ReachState::as_str))
-            .bind(filter.profile.clone());
+            .bind(not.reach.map(ReachState::as_str))
+            .bind(filter.profile.clone())
+            .bind(not.profile.clone())
+            .bind(filter.known.map(Known::as_str))
+            .bind(not.known.map(Known::as_str));
         for place in 0..3 {
             let word = filter.words.get(place);
             query = query.bind(word.cloned()).bind(word.map(|word| after_prefix(word)));
         }
-        query.bind(self.rule)
+        let query = query
+            .bind(self.rule)
+            .bind(self.not_rule)
+            .bind(filter.family.clone())
+            .bind(not.family.clone())
+            .bind(self.fact)
+            .bind(self.not_fact)
+            .bind(filter.impact.map(Impact::as_str))
+            .bind(not.impact.map(Impact::as_str))
+            .bind(filter.severity.map(Severity::as_str))
+            .bind(not.severity.map(Severity::as_str))
+            .bind(self.owner)
+            .bind(self.not_owner)
+            .bind(filter.host.clone())
+            .bind(not.host.clone());
+        let tag = |tag: &Option<(String, Option<String>)>| {
+            (tag.as_ref().map(|(key, _)| key.clone()), tag.as_ref().and_then(|(_, value)| value.clone()))
+        };
+        let ((key, value), (not_key, not_value)) = (tag(&filter.tag), tag(&not.tag));
+        query
+            .bind(key)
+            .bind(value)
+            .bind(not_key)
+            .bind(not_value)
+            .bind(self.source)
+            .bind(self.not_source)
+            .bind(self.cohort)
+            .bind(self.not_cohort)
+            .bind(filter.security.map(i64::from))
+            .bind(filter.waived.map(i64::from))
+            .bind(filter.changed_after_s)
+            .bind(filter.changed_before_s)
+            .bind(filter.added_after_s)
+            .bind(filter.added_before_s)
     }
 }
 

@@ -114,6 +114,65 @@ async fn every_filter_narrows_list_and_counts_alike() {
 }
 
 #[tokio::test]
+async fn every_term_of_the_language_narrows_list_and_counts_alike() {
+    for_each_database(async |store| {
+        many_cards(&store, 8).await;
+        for (query, expected) in [
+            ("", 8),
+            ("-headline:blocked", 5),
+            ("-headline:sound -headline:sound", -1),
+            ("kind:a2a-agent -reach:up", 2),
+            ("-profile:1.0", 2),
+            ("known:declared", 6),
+            ("rule:a2a/e", 3),
+            ("-rule:a2a/e", 5),
+            ("rule:a2a/*", 3),
+            ("-rule:a2a/*", 5),
+            ("rule:mcp/*", 0),
+            ("severity:error", 3),
+            ("-severity:error", 5),
+            ("-impact:cosmetic", 8),
+            ("fact:a2a/f", 3),
+            ("-fact:a2a/f", 5),
+            ("security:no", 8),
+            ("waived:yes", 0),
+            ("-waived:yes", 8),
+            ("owner:nobody", 0),
+            ("-owner:nobody", 8),
+            ("host:a03.example", 1),
+            ("-host:a03.example", 7),
+            ("tag:tier", 8),
+            ("tag:tier=2", 0),
+            ("-tag:tier=1", 0),
+            ("source:domains", 8),
+            ("-source:domains", 0),
+            ("cohort:all", 8),
+            ("cohort:mcp-server", 0),
+            ("cohort:nobody", 0),
+            ("changed:<1h", 5),
+            ("changed:>1h", 3),
+            ("added:<2h a0", 8),
+            ("headline:blocked rule:a2a/e host:a03.example a03", 1),
+        ] {
+            let now = NOON + HOUR + 1;
+            let Ok(filter) = plumbline_store::query::parse(query).unwrap().filter(now) else {
+                assert_eq!(expected, -1, "{query}");
+                continue;
+            };
+            let counted: i64 = store.target_counts(&filter).await.unwrap().iter().map(|count| count.targets).sum();
+            assert_eq!(counted, expected, "{query}");
+            for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
+                assert_eq!(all_pages(&store, &filter, order, 3).await.len() as i64, expected, "{query} {order:?}");
+            }
+            let walked =
+                store.targets_page(&filter, TargetOrder::Headline, &Position::start(), 5_000, 50).await.unwrap();
+            assert_eq!(walked.len() as i64, expected, "{query} walked");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_target_that_left_its_sources_is_listed_only_as_retired() {
     for_each_database(async |store| {
         many_cards(&store, 2).await;

@@ -14,6 +14,7 @@ use plumbline_store::views::{FindingRow, SurfaceRow};
 use plumbline_store::words::Severity;
 use serde::Serialize;
 
+use super::tabs::{Tab, Tabs};
 use crate::WebState;
 use crate::cache::Cache;
 use crate::error::Error;
@@ -30,6 +31,8 @@ const BODY: usize = 6_000;
 struct SessionPage {
     #[serde(skip)]
     frame: Frame,
+    #[serde(skip)]
+    tabs: Tabs,
     /// The moment the page holds for, in Unix seconds.
     as_of_s: i64,
     /// The target's number here.
@@ -127,6 +130,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     }
     let page = SessionPage {
         frame: visit.framed(Place::Targets),
+        tabs: Tabs::of(target.id, Tab::Session),
         as_of_s: visit.now,
         target: id,
         name: target.name,

@@ -11,6 +11,7 @@ use plumbline_store::views::{EventRow, FactRow, FindingRow, ListingRow, Strip as
 use plumbline_store::words::{FindingState, Headline, Impact, ReachState, Severity, TargetKind};
 use serde::Serialize;
 
+use super::tabs::{Tab, Tabs};
 use crate::WebState;
 use crate::cache::Cache;
 use crate::chart::{self, Day, Strip};
@@ -31,6 +32,8 @@ const EVENTS: i64 = 40;
 struct TargetPage {
     #[serde(skip)]
     frame: Frame,
+    #[serde(skip)]
+    tabs: Tabs,
     /// The moment the page holds for, in Unix seconds.
     as_of_s: i64,
     /// Everything kept on its own row.
@@ -123,6 +126,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     let (groups, hints) = grouped(&findings, &surfaces, visit.now);
     let page = TargetPage {
         frame: visit.framed(Place::Targets),
+        tabs: Tabs::of(id, Tab::Verdict),
         as_of_s: visit.now,
         answer: answer(&target, &findings, &surfaces, visit.now),
         clients: client_answer(&surfaces, &findings),

@@ -1,17 +1,19 @@
-//! `/targets`: which targets match, and how they stand. The form is a GET, so every view is a link.
+//! `/targets`: which targets match, and how they stand. One query in the language of lists says which; the fields of the form
+//! write the same query. The form is a GET, so every view is a link.
 
 use std::collections::HashMap;
 
 use askama::Template;
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::Rule;
-use plumbline_store::views::{Position, TARGET_PAGE, TargetCount, TargetFilter, TargetOrder, TargetRow};
+use plumbline_store::query::{self, Field};
+use plumbline_store::views::{Position, TARGET_PAGE, TargetCount, TargetOrder, TargetRow};
 use plumbline_store::words::{Headline, ReachState, TargetKind};
 use serde::{Deserialize, Serialize};
 
-use super::{filled, word};
+use super::filled;
 use crate::WebState;
 use crate::cache::Cache;
 use crate::chart::{self, Strip};
@@ -31,8 +33,17 @@ pub struct Asked {
     reach: Option<String>,
     profile: Option<String>,
     rule: Option<String>,
+    /// The query as it was when the form was written: a field that differs from it was changed by hand.
+    was: Option<String>,
     sort: Option<String>,
     after: Option<String>,
+}
+
+/// What is asked for, read.
+#[derive(Debug, Clone, Default)]
+struct Wish {
+    query: query::Query,
+    order: TargetOrder,
 }
 
 /// The targets that match.
@@ -45,6 +56,8 @@ struct Targets {
     as_of_s: i64,
     /// The answer in one sentence.
     answer: String,
+    /// The query in its own language.
+    query: String,
     /// How many match.
     matching: i64,
     /// How many match, by verdict and reach.
@@ -54,9 +67,7 @@ struct Targets {
     /// Address of the next page; `None`: this is the last.
     next: Option<String>,
     #[serde(skip)]
-    asked: Asked,
-    #[serde(skip)]
-    order: TargetOrder,
+    wish: Wish,
     #[serde(skip)]
     first_place: i64,
     #[serde(skip)]
@@ -96,40 +107,42 @@ struct InForce {
 
 /// `GET /targets`
 pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
-    let filter = asked.filter()?;
-    let order = asked.order()?;
-    let (after, first_place) = asked.position(order)?;
+    let wish = Wish { query: asked.query()?, order: asked.order()? };
+    if asked.was.is_some() {
+        return Ok(Redirect::to(&wish.url(&wish.query, wish.order)).into_response());
+    }
+    let filter = wish.query.filter(visit.now)?;
+    let (after, first_place) = asked.position(wish.order)?;
     let counts = state.store.target_counts(&filter).await?;
     let matching: i64 = counts.iter().map(|count| count.targets).sum();
     let limit = TARGET_PAGE as i64;
-    let mut targets = state.store.targets_page(&filter, order, &after, matching, limit + 1).await?;
+    let mut targets = state.store.targets_page(&filter, wish.order, &after, matching, limit + 1).await?;
     let has_more = targets.len() > TARGET_PAGE;
     targets.truncate(TARGET_PAGE);
-    let next =
-        targets.last().filter(|_| has_more).map(|last| asked.url_after(order, &last.position(), first_place + limit));
+    let next = targets.last().filter(|_| has_more).map(|last| wish.url_after(&last.position(), first_place + limit));
     let strips = strips(&state, &targets, visit.now / 86_400).await?;
-    let in_force = asked.in_force(&state, matching).await?;
+    let in_force = wish.in_force(&state, matching, visit.now).await?;
     let mut frame = visit.framed(Place::Targets);
-    frame.search = filled(asked.q.as_deref()).unwrap_or_default().to_owned();
+    frame.search = wish.query.words.join(" ");
     let page = Targets {
         frame,
         as_of_s: visit.now,
-        answer: answer(&asked, matching, &counts),
+        answer: answer(wish.query.is_empty(), matching, &counts),
+        query: wish.query.to_string(),
         matching,
-        grid: grid(&asked, &counts),
+        grid: grid(&wish, &counts),
         counts,
         targets,
         next,
-        order,
         first_place,
         strips,
         in_force,
-        asked,
+        wish,
     };
     visit.answer(&page, Cache::Fresh)
 }
 
-async fn strips(state: &WebState, targets: &[TargetRow], today: i64) -> Result<HashMap<i64, Strip>, Error> {
+pub(super) async fn strips(state: &WebState, targets: &[TargetRow], today: i64) -> Result<HashMap<i64, Strip>, Error> {
     let ids: Vec<i64> = targets.iter().map(|target| target.id).collect();
     let days = state.store.target_strips(&ids, today).await?;
     Ok(days
@@ -138,27 +151,26 @@ async fn strips(state: &WebState, targets: &[TargetRow], today: i64) -> Result<H
         .collect())
 }
 
-/// The parts of a search that are words: letters and digits, in lower case, the first three.
-fn search_words(search: &str) -> Vec<String> {
-    search
-        .to_lowercase()
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .take(3)
-        .map(|word| word.chars().take(60).collect())
-        .collect()
-}
-
 impl Asked {
-    fn filter(&self) -> Result<TargetFilter, Error> {
-        Ok(TargetFilter {
-            words: search_words(self.q.as_deref().unwrap_or_default()),
-            kind: word("kind", self.kind.as_deref())?,
-            headline: word("headline", self.headline.as_deref())?,
-            reach: word("reach", self.reach.as_deref())?,
-            profile: filled(self.profile.as_deref()).map(str::to_owned),
-            rule: filled(self.rule.as_deref()).map(str::to_owned),
-        })
+    /// The query with what the fields of the form make of it.
+    fn query(&self) -> Result<query::Query, Error> {
+        let mut query = query::parse(self.q.as_deref().unwrap_or_default())?;
+        let was = self.was.as_deref().map(query::parse).transpose()?;
+        for (field, value) in [
+            (Field::Kind, &self.kind),
+            (Field::Headline, &self.headline),
+            (Field::Reach, &self.reach),
+            (Field::Profile, &self.profile),
+            (Field::Rule, &self.rule),
+        ] {
+            let Some(value) = value else { continue };
+            let value = filled(Some(value));
+            let is_changed = was.as_ref().map_or(value.is_some(), |was| was.value(field) != value);
+            if is_changed {
+                query = query.with(field, value);
+            }
+        }
+        Ok(query)
     }
 
     fn order(&self) -> Result<TargetOrder, Error> {
@@ -191,81 +203,59 @@ impl Asked {
         };
         Ok((position, place))
     }
+}
 
-    fn url_after(&self, order: TargetOrder, last: &Position, place: i64) -> String {
-        let key = match order {
+/// A word that orders the list; the usual order needs none.
+fn sort_word(order: TargetOrder) -> Option<&'static str> {
+    match order {
+        TargetOrder::Headline => None,
+        TargetOrder::Changed => Some("changed"),
+        TargetOrder::Name => Some("name"),
+    }
+}
+
+impl Wish {
+    fn url(&self, query: &query::Query, order: TargetOrder) -> String {
+        let q = (!query.is_empty()).then(|| format!("q={}", text::query_escaped(&query.to_string())));
+        let sort = sort_word(order).map(|word| format!("sort={word}"));
+        let pairs: Vec<String> = q.into_iter().chain(sort).collect();
+        if pairs.is_empty() { "/targets".to_owned() } else { format!("/targets?{}", pairs.join("&")) }
+    }
+
+    fn url_after(&self, last: &Position, place: i64) -> String {
+        let key = match self.order {
             TargetOrder::Headline => format!("{}~{}", last.rank, last.changed_s),
             TargetOrder::Changed => last.changed_s.to_string(),
             TargetOrder::Name => last.name.clone(),
         };
-        self.url(&[("after", Some(&format!("{place}~{}~{key}", last.id)))])
+        let url = self.url(&self.query, self.order);
+        let joint = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{joint}after={}", text::query_escaped(&format!("{place}~{}~{key}", last.id)))
     }
 
-    /// This view with some fields changed; the page begins anew unless `after` is among them.
-    fn url(&self, changes: &[(&str, Option<&str>)]) -> String {
-        let fields = [
-            ("q", &self.q),
-            ("kind", &self.kind),
-            ("headline", &self.headline),
-            ("reach", &self.reach),
-            ("profile", &self.profile),
-            ("rule", &self.rule),
-            ("sort", &self.sort),
-            ("after", &None),
-        ];
-        let pairs: Vec<String> = fields
-            .into_iter()
-            .filter_map(|(name, value)| {
-                let changed = changes.iter().find(|(field, _)| *field == name).map(|(_, value)| *value);
-                let value = filled(changed.unwrap_or(value.as_deref()))?;
-                Some(format!("{name}={}", text::query_escaped(value)))
+    /// What is asked for, term by term, with the way to drop each.
+    async fn in_force(&self, state: &WebState, matching: i64, now: i64) -> Result<Vec<InForce>, Error> {
+        let mut without: Vec<(String, query::Query)> = (0..self.query.terms.len())
+            .map(|n| {
+                let mut query = self.query.clone();
+                (words::term(&query.terms.remove(n)), query)
             })
             .collect();
-        if pairs.is_empty() { "/targets".to_owned() } else { format!("/targets?{}", pairs.join("&")) }
-    }
-
-    /// The filters that are set, in words.
-    async fn in_force(&self, state: &WebState, matching: i64) -> Result<Vec<InForce>, Error> {
-        let kind = filled(self.kind.as_deref()).and_then(|kind| kind.parse::<TargetKind>().ok());
-        let headline = filled(self.headline.as_deref()).and_then(|word| word.parse::<Headline>().ok());
-        let reach = filled(self.reach.as_deref()).and_then(|state| state.parse::<ReachState>().ok());
-        let said = [
-            ("q", filled(self.q.as_deref()).map(|q| format!("words that begin with “{}”", text::visible(q, 60)))),
-            ("kind", kind.map(|kind| format!("kind {}", words::target_kind(kind)))),
-            ("headline", headline.map(|word| format!("verdict {}", words::headline(word)))),
-            ("reach", reach.map(|state| format!("reach {}", words::reach(state)))),
-            (
-                "profile",
-                filled(self.profile.as_deref()).map(|profile| format!("judged as {}", words::profile(profile))),
-            ),
-            ("rule", filled(self.rule.as_deref()).map(|rule| format!("fails {}", text::visible(rule, 80)))),
-        ];
+        if !self.query.words.is_empty() {
+            let said = format!("words that begin with “{}”", text::visible(&self.query.words.join(" "), 60));
+            without.push((said, query::Query { words: Vec::new(), ..self.query.clone() }));
+        }
         let mut in_force = Vec::new();
-        for (field, said) in said {
-            let Some(said) = said else { continue };
-            let would_match = if matching == 0 { Some(self.count_without(state, field).await?) } else { None };
-            in_force.push(InForce { said, url: self.url(&[(field, None)]), would_match });
+        for (said, query) in without {
+            let would_match = if matching == 0 {
+                let counts = state.store.target_counts(&query.filter(now)?).await?;
+                Some(counts.iter().map(|count| count.targets).sum())
+            } else {
+                None
+            };
+            in_force.push(InForce { said, url: self.url(&query, self.order), would_match });
         }
         Ok(in_force)
-    }
-
-    async fn count_without(&self, state: &WebState, field: &str) -> Result<i64, Error> {
-        let mut filter = self.filter()?;
-        match field {
-            "q" => filter.words.clear(),
-            "kind" => filter.kind = None,
-            "headline" => filter.headline = None,
-            "reach" => filter.reach = None,
-            "profile" => filter.profile = None,
-            _ => filter.rule = None,
-        }
-        Ok(state.store.target_counts(&filter).await?.iter().map(|count| count.targets).sum())
-    }
-
-    fn is_filtered(&self) -> bool {
-        [&self.q, &self.kind, &self.headline, &self.reach, &self.profile, &self.rule]
-            .into_iter()
-            .any(|field| filled(field.as_deref()).is_some())
     }
 }
 
@@ -274,40 +264,59 @@ impl Targets {
     fn kinds(&self) -> Vec<(&'static str, &'static str, bool)> {
         TargetKind::ALL
             .iter()
-            .map(|kind| choice(kind.as_str(), words::target_kind(*kind), self.asked.kind.as_deref()))
+            .map(|kind| choice(kind.as_str(), words::target_kind(*kind), self.wish.query.value(Field::Kind)))
             .collect()
     }
 
     fn headlines(&self) -> Vec<(&'static str, &'static str, bool)> {
         words::HEADLINES
             .iter()
-            .map(|word| choice(word.as_str(), words::headline(*word), self.asked.headline.as_deref()))
+            .map(|word| choice(word.as_str(), words::headline(*word), self.wish.query.value(Field::Headline)))
             .collect()
     }
 
     fn reaches(&self) -> Vec<(&'static str, &'static str, bool)> {
         ReachState::ALL
             .iter()
-            .map(|state| choice(state.as_str(), words::reach(*state), self.asked.reach.as_deref()))
+            .map(|state| choice(state.as_str(), words::reach(*state), self.wish.query.value(Field::Reach)))
             .collect()
     }
 
-    fn value<'a>(&'a self, field: &'a Option<String>) -> &'a str {
-        filled(field.as_deref()).unwrap_or_default()
+    fn profile(&self) -> &str {
+        self.wish.query.value(Field::Profile).unwrap_or_default()
+    }
+
+    fn rule(&self) -> &str {
+        self.wish.query.value(Field::Rule).unwrap_or_default()
+    }
+
+    /// The whole query with one more term each: what the search field offers.
+    fn offers(&self) -> Vec<(String, &'static str)> {
+        let before = if self.query.is_empty() { String::new() } else { format!("{} ", self.query) };
+        let free = Field::ALL.into_iter().filter(|field| self.wish.query.value(*field).is_none());
+        free.flat_map(|field| {
+            let values = field.values();
+            let values = if values.is_empty() { vec![""] } else { values };
+            values
+                .into_iter()
+                .map(|value| (format!("{before}{}:{value}", field.name()), field.says()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
     }
 
     /// Column heads that order the list: address, word, whether the list is in this order.
     fn sorted_by(&self, sort: &str) -> (String, bool) {
-        let is_current = match self.order {
-            TargetOrder::Headline => sort == "headline",
-            TargetOrder::Changed => sort == "changed",
-            TargetOrder::Name => sort == "name",
+        let order = match sort {
+            "changed" => TargetOrder::Changed,
+            "name" => TargetOrder::Name,
+            _ => TargetOrder::Headline,
         };
-        (self.asked.url(&[("sort", Some(sort).filter(|sort| *sort != "headline"))]), is_current)
+        (self.wish.url(&self.wish.query, order), self.wish.order == order)
     }
 
     fn order_words(&self) -> &'static str {
-        match self.order {
+        match self.wish.order {
             TargetOrder::Headline => "blocked first, then newest change",
             TargetOrder::Changed => "newest change first",
             TargetOrder::Name => "by name",
@@ -319,12 +328,12 @@ impl Targets {
     }
 
     fn first_url(&self) -> String {
-        self.asked.url(&[])
+        self.wish.url(&self.wish.query, self.wish.order)
     }
 
     /// The title of the rule asked for, where the catalogue has it.
     fn rule_title(&self) -> Option<String> {
-        filled(self.asked.rule.as_deref()).and_then(catalogue::find).map(Rule::title)
+        self.wish.query.value(Field::Rule).and_then(catalogue::find).map(Rule::title)
     }
 }
 
@@ -332,8 +341,8 @@ fn choice(value: &'static str, said: &'static str, asked: Option<&str>) -> (&'st
     (value, said, asked.map(str::trim) == Some(value))
 }
 
-fn answer(asked: &Asked, matching: i64, counts: &[TargetCount]) -> String {
-    if matching == 0 && !asked.is_filtered() {
+fn answer(is_all: bool, matching: i64, counts: &[TargetCount]) -> String {
+    if matching == 0 && is_all {
         return "There are no targets yet.".to_owned();
     }
     if matching == 0 {
@@ -349,7 +358,7 @@ fn answer(asked: &Asked, matching: i64, counts: &[TargetCount]) -> String {
         .collect();
     let up: i64 =
         counts.iter().filter(|c| matches!(c.reach, ReachState::Up | ReachState::Gated)).map(|c| c.targets).sum();
-    let subject = match (asked.is_filtered(), matching) {
+    let subject = match (!is_all, matching) {
         (true, 1) => "1 target matches".to_owned(),
         (true, n) => format!("{} targets match", text::number(n)),
         (false, n) => format!("{} watched", text::counted(n, "target is", "targets are")),
@@ -370,7 +379,7 @@ fn answer(asked: &Asked, matching: i64, counts: &[TargetCount]) -> String {
 }
 
 /// The two questions side by side; rows and columns without any target are left out.
-fn grid(asked: &Asked, counts: &[TargetCount]) -> Grid {
+fn grid(wish: &Wish, counts: &[TargetCount]) -> Grid {
     let count_of = |headline, reach| {
         counts.iter().filter(|c| c.headline == headline && c.reach == reach).map(|c| c.targets).sum::<i64>()
     };
@@ -387,7 +396,13 @@ fn grid(asked: &Asked, counts: &[TargetCount]) -> Grid {
                 .map(|reach| GridCell {
                     count: count_of(headline, *reach),
                     heat: heat(count_of(headline, *reach), most),
-                    url: asked.url(&[("headline", Some(headline.as_str())), ("reach", Some(reach.as_str()))]),
+                    url: wish.url(
+                        &wish
+                            .query
+                            .with(Field::Headline, Some(headline.as_str()))
+                            .with(Field::Reach, Some(reach.as_str())),
+                        wish.order,
+                    ),
                 })
                 .collect(),
             all: reaches.iter().map(|reach| count_of(headline, *reach)).sum(),
@@ -437,15 +452,14 @@ mod tests {
     #[test]
     fn a_position_comes_back_as_it_was_written() {
         let last = Position { rank: 1, changed_s: 1_796_000_000, name: "a~b & <c>".to_owned(), id: 7 };
-        for (sort, order) in
-            [("headline", TargetOrder::Headline), ("changed", TargetOrder::Changed), ("name", TargetOrder::Name)]
-        {
-            let url = asked(sort, "").url_after(order, &last, 51);
-            let query = url.split_once('?').unwrap().1;
-            let uri: axum::http::Uri = format!("/targets?{query}").parse().unwrap();
+        for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
+            let url = Wish { order, query: query::parse("kind:other x").unwrap() }.url_after(&last, 51);
+            let uri: axum::http::Uri = url.parse().unwrap();
             let Query(read) = Query::<Asked>::try_from_uri(&uri).unwrap();
+            assert_eq!(read.query().unwrap().to_string(), "kind:other x");
+            assert_eq!(read.order().unwrap(), order);
             let (position, place) = read.position(order).unwrap();
-            assert_eq!((position.id, place), (7, 51), "{sort}");
+            assert_eq!((position.id, place), (7, 51), "{order:?}");
             match order {
                 TargetOrder::Headline => assert_eq!((position.rank, position.changed_s), (1, 1_796_000_000)),
                 TargetOrder::Changed => assert_eq!(position.changed_s, 1_796_000_000),
@@ -461,19 +475,28 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_its_first_three_words() {
-        assert_eq!(search_words("io.github/Acme weather-tiles"), ["io", "github", "acme"]);
-        assert!(search_words(" ./- ").is_empty());
+    fn a_field_of_the_form_decides_only_where_it_was_changed() {
+        let form = |q: &str, was: Option<&str>, headline: &str| {
+            let asked = Asked {
+                q: Some(q.to_owned()),
+                was: was.map(str::to_owned),
+                headline: Some(headline.to_owned()),
+                ..Asked::default()
+            };
+            asked.query().unwrap().to_string()
+        };
+        assert_eq!(form("tide", None, "sound"), "headline:sound tide", "a link may use the fields");
+        assert_eq!(form("headline:blocked x", Some("headline:blocked"), "blocked"), "headline:blocked x");
+        assert_eq!(form("headline:blocked x", Some("headline:blocked"), "sound"), "headline:sound x");
+        assert_eq!(form("headline:blocked x", Some("headline:blocked"), ""), "x", "any was chosen");
+        assert_eq!(form("headline:sound", Some(""), ""), "headline:sound", "typed by hand, the field untouched");
     }
 
     #[test]
     fn the_answer_counts_what_matches() {
         let count = |headline, reach, targets| TargetCount { headline, reach, targets };
         let counts = [count(Headline::Blocked, ReachState::Up, 2), count(Headline::Deviates, ReachState::Down, 1)];
-        assert_eq!(
-            answer(&Asked { q: Some("a".to_owned()), ..Asked::default() }, 3, &counts),
-            "3 targets match: 2 are blocked and 1 deviates. 2 of them answer."
-        );
-        assert_eq!(answer(&Asked::default(), 0, &[]), "There are no targets yet.");
+        assert_eq!(answer(false, 3, &counts), "3 targets match: 2 are blocked and 1 deviates. 2 of them answer.");
+        assert_eq!(answer(true, 0, &[]), "There are no targets yet.");
     }
 }

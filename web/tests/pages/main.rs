@@ -1,5 +1,6 @@
 //! The pages as a browser and a program meet them: the real router over a real database.
 
+mod history;
 mod support;
 
 use axum::body::Body;
@@ -271,9 +272,9 @@ async fn what_is_not_there_gets_a_page_with_a_way_on() {
 async fn a_field_that_cannot_be_read_is_named_and_not_guessed() {
     let world = World::full().await;
     for (path, said) in [
-        ("/targets?headline=bad", "The field “headline” cannot be read"),
-        ("/targets?reach=sideways", "The field “reach” cannot be read"),
-        ("/targets?kind=x", "The field “kind” cannot be read"),
+        ("/targets?headline=bad", "“bad” is no value of headline"),
+        ("/targets?reach=sideways", "“sideways” is no value of reach"),
+        ("/targets?kind=x", "“x” is no value of kind"),
         ("/targets?sort=x", "The field “sort” is none of headline, changed, name"),
         ("/targets?after=x", "The field “after” is no place in this list"),
         ("/rules?severity=grave", "The field “severity” cannot be read"),

@@ -261,6 +261,10 @@ impl World {
             ["/", "/targets", "/targets?q=hostile", "/rules", "/rules/a2a/interface-binding-required"]
                 .map(str::to_owned)
                 .to_vec();
+        for page in ["timeline", "findings", "documents", "diff", "checks", "session"] {
+            pages.push(format!("{target}/{page}"));
+        }
+        pages.push("/findings/1".into());
         pages.extend([target, self.target("blocked").await, self.target("silent").await, self.target("weather").await]);
         pages.extend([
             format!("/documents/{hash}"),

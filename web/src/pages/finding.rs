@@ -1,0 +1,139 @@
+//! `/findings/{id}`: why this fires, since when, and because of what.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use plumbline_rules::catalogue;
+use plumbline_rules::rule::Rule;
+use plumbline_store::views::{FindingDetail, FindingSpan};
+use plumbline_store::words::{FindingState, OpenedAs};
+use serde::Serialize;
+
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::lanes::{Axis, Bar, Lane, Lasted, Window};
+use crate::page::{Frame, Place, Visit};
+use crate::pages::target::document_url;
+use crate::text;
+use crate::words;
+
+/// Spans on the page.
+const SPANS: i64 = 100;
+
+/// One finding whole.
+#[derive(Template, Serialize)]
+#[template(path = "finding_page.html")]
+struct FindingPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// The finding, where it is and who shows it.
+    finding: FindingDetail,
+    /// What the rule demands.
+    title: String,
+    /// What to do.
+    fix: &'static str,
+    /// When it was open, newest first.
+    spans: Vec<FindingSpan>,
+    #[serde(skip)]
+    lane: Lane,
+    #[serde(skip)]
+    axis: Axis,
+    #[serde(skip)]
+    flips: Option<Lane>,
+}
+
+/// `GET /findings/{id}`
+pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
+    let unknown = || Error::NotFound { what: "finding", asked: asked.clone() };
+    let id: i64 = asked.trim_start_matches("fnd_").parse().map_err(|_| unknown())?;
+    let finding = state.store.finding(id).await?.ok_or_else(unknown)?;
+    let spans = state.store.finding_spans(id, SPANS).await?;
+    let rule = catalogue::find(&finding.finding.rule);
+    let window = Window::up_to(visit.now, 365, finding.finding.first_seen_s);
+    let lasted: Vec<Lasted> =
+        spans.iter().map(|span| Lasted { class: "l-open", from_s: span.from_s, to_s: span.to_s }).collect();
+    let page = FindingPage {
+        frame: visit.framed(Place::Targets),
+        as_of_s: visit.now,
+        answer: answer(&finding, visit.now),
+        title: rule.map(Rule::title).unwrap_or_default(),
+        fix: rule.map_or("", |rule| rule.fix),
+        lane: window.lane(&lasted, text::counted(spans.len() as i64, "span", "spans")),
+        axis: window.axis(),
+        flips: flips(&finding),
+        finding,
+        spans,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+fn answer(finding: &FindingDetail, now: i64) -> String {
+    let one = &finding.finding;
+    let since = text::brief(one.opened_s.unwrap_or(one.first_seen_s), now);
+    let places = text::counted(one.occurrences, "place", "places");
+    let came = match one.opened_as {
+        Some(OpenedAs::Broke) => ". It held before, so this is a regression",
+        Some(OpenedAs::Again) => ". It had been mended before, so this is a regression",
+        Some(OpenedAs::Rule) => ", because our rule changed; that is no regression",
+        Some(OpenedAs::Baseline) => ", the first time we could look",
+        Some(OpenedAs::First) | None => "",
+    };
+    match one.state {
+        FindingState::Pending => format!("Seen once, at {places}, and not confirmed yet."),
+        FindingState::Open => format!("Open since {since} at {places}{came}."),
+        FindingState::Clearing => {
+            format!("Open since {since}; the last look did not find it, which is not confirmed yet.")
+        }
+        FindingState::Flapping => format!("Comes and goes since {since}, so we stop saying each time."),
+        FindingState::Resolved | FindingState::Retired => {
+            let over =
+                finding.closed_s.map_or_else(|| "Over".to_owned(), |at| format!("Over since {}", text::brief(at, now)));
+            let why = finding.resolution.map_or("", words::resolution);
+            format!("{over}{why}. It was open {}.", text::counted(one.opens, "time", "times"))
+        }
+    }
+}
+
+/// The last looks, the newest on the right, where they went back and forth.
+fn flips(finding: &FindingDetail) -> Option<Lane> {
+    let count = finding.observed.clamp(0, 32);
+    let fired = |n: i64| finding.flips >> (count - 1 - n) & 1 == 1;
+    let changes = (1..count).filter(|n| fired(*n) != fired(n - 1)).count();
+    if changes < 2 {
+        return None;
+    }
+    let step = 100.0 / 32.0;
+    let bars = (0..count)
+        .map(|n| Bar { class: if fired(n) { "l-open" } else { "l-up" }, x: n as f64 * step, width: step * 0.8 })
+        .collect();
+    Some(Lane { bars, words: format!("{changes} changes in the last {count} looks that could judge") })
+}
+
+impl FindingPage {
+    fn place_url(&self, pointer: &str) -> Option<String> {
+        self.finding.document.as_ref().filter(|_| !pointer.is_empty()).map(|hash| document_url(hash, pointer))
+    }
+
+    fn name(&self) -> &str {
+        self.finding.targets.first().map_or("no target", |(_, name, _)| name)
+    }
+
+    fn span_words(&self, span: &FindingSpan) -> String {
+        words::span_history(span)
+    }
+
+    fn diff_url(&self, span: &FindingSpan) -> Option<String> {
+        let (target, ..) = self.finding.targets.first()?;
+        span.open_document.as_ref().map(|hash| format!("/targets/{target}/diff?to={}", &hash[..16]))
+    }
+
+    fn is_open(&self) -> bool {
+        self.finding.finding.state.is_open()
+    }
+}

@@ -1,0 +1,129 @@
+//! The query language on the list of targets, and the pages of one target over time.
+
+use axum::http::StatusCode;
+
+use crate::support::{NOW, SOUND, World};
+
+/// A card that first was sound, then lost the binding of its interface and moved a skill, then was mended.
+async fn changed_card() -> (World, String) {
+    let world = World::empty().await;
+    let crawl = world.walk_registry().await;
+    world.add_card("moody.example", None).await;
+    let broken = SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "").replace("Tide Tables", "Tide Tables Two");
+    for (hours, document) in [(80, SOUND), (70, SOUND), (40, SOUND), (5, &broken), (4, &broken), (2, SOUND), (1, SOUND)]
+    {
+        world.see(crawl, "moody.example", document, NOW - hours * 3_600).await;
+    }
+    let target = world.target("moody").await;
+    (world, target)
+}
+
+#[tokio::test]
+async fn a_query_narrows_the_list_and_what_cannot_be_read_is_marked() {
+    let world = World::full().await;
+    for (query, count) in [
+        ("headline:blocked", 1),
+        ("-headline:blocked%20kind:a2a-agent", 3),
+        ("rule:a2a/*", 1),
+        ("owner:harbour", 4),
+        ("host:sound.example", 1),
+        ("source:official%20kind:mcp-server", 2),
+        ("changed:%3C7d%20kind:a2a-agent%20sound", 1),
+        ("kind:a2a-agent%20nobody", 0),
+    ] {
+        let json = world.get_json(&format!("/targets?q={query}")).await.json();
+        assert_eq!(json["matching"], count, "{query}: {json}");
+    }
+    let wrong = world.get("/targets?q=headline:blocked%20hedline:sound").await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    assert!(wrong.body.contains("<mark>hedline:sound</mark>"), "{}", wrong.body);
+    assert!(wrong.words().contains("Did you mean “headline:”?"));
+    let problem = world.get_json("/targets?q=reach:up%20kind:none").await;
+    assert_eq!(problem.header("content-type"), "application/problem+json");
+    assert_eq!((problem.json()["word"]["at"].as_i64(), problem.json()["word"]["length"].as_i64()), (Some(9), Some(9)));
+}
+
+#[tokio::test]
+async fn the_form_writes_the_query_and_leads_to_a_clean_address() {
+    let world = World::full().await;
+    let sent = world.get("/targets?q=tide&was=tide&kind=a2a-agent&headline=&reach=&profile=&rule=&sort=name").await;
+    assert_eq!(
+        (sent.status, sent.header("location")),
+        (StatusCode::SEE_OTHER, "/targets?q=kind%3Aa2a-agent%20tide&sort=name")
+    );
+    let page = world.get("/targets?q=kind:a2a-agent%20headline:sound").await;
+    assert!(page.body.contains("value=\"kind:a2a-agent headline:sound\""), "the field holds the whole query");
+    assert!(page.body.contains("<option value=\"sound\" selected>"), "the choices stand as the query says");
+    assert!(page.body.contains("value=\"kind:a2a-agent headline:sound reach:down\""), "and it offers how to go on");
+    let nothing = world.get("/targets?q=kind:a2a-agent%20nobody").await.words();
+    assert!(nothing.contains("words that begin with “nobody” drop (leaves 4)"), "{nothing}");
+}
+
+#[tokio::test]
+async fn a_timeline_names_the_newest_change_and_draws_each_lane() {
+    let (world, target) = changed_card().await;
+    let page = world.get(&format!("{target}/timeline")).await;
+    let words = page.words();
+    assert!(words.contains("Newest change,"), "{words}");
+    assert!(words.contains("Documents Agent card 3 versions"), "{words}");
+    assert!(words.contains("a2a/interface-binding-required over, open 1 time"), "{words}");
+    assert!(page.body.contains("class=\"l-open\"") && page.body.contains("class=\"l-up\""));
+    let only = world.get(&format!("{target}/timeline?what=documents")).await.words();
+    assert!(only.contains("Serves another document") && !only.contains("regressed"), "{only}");
+    assert_eq!(world.get(&format!("{target}/timeline?what=nothing")).await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.get(&format!("{target}/timeline?days=x")).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn every_finding_keeps_its_spans() {
+    let (world, target) = changed_card().await;
+    let json = world.get_json(&format!("{target}/findings")).await.json();
+    let spans = json["spans"].as_array().unwrap();
+    let span = spans.iter().find(|span| span["rule"] == "a2a/interface-binding-required").unwrap();
+    assert_eq!((span["opened_as"].as_str(), span["cause"].as_str()), (Some("broke"), Some("document")));
+    assert_eq!((span["from_s"].as_i64(), span["to_s"].as_i64()), (Some(NOW - 5 * 3_600), Some(NOW - 2 * 3_600)));
+    let page = world.get(&format!("/findings/{}", span["finding_id"])).await;
+    let words = page.words();
+    assert!(
+        words.contains("Over since") && words.contains("Regressed, by a new document; over: it was looked at"),
+        "{words}"
+    );
+    let open = world.get(&format!("{target}/findings?state=open")).await.words();
+    assert!(!open.contains("interface-binding-required"), "{open}");
+    assert_eq!(world.get("/findings/99999").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_diff_links_each_change_to_what_it_opened_and_mended() {
+    let (world, target) = changed_card().await;
+    let documents = world.get_json(&format!("{target}/documents")).await.json();
+    let versions = documents["versions"].as_array().unwrap();
+    assert_eq!(versions.len(), 3);
+    assert!(versions[1]["opened"].as_i64() >= Some(1) && versions[0]["mended"].as_i64() >= Some(1), "{documents}");
+    let (sound, broken) = (versions[2]["document"].as_str().unwrap(), versions[1]["document"].as_str().unwrap());
+    let newest = world.get(&format!("{target}/diff")).await.words();
+    assert!(newest.contains("that mended"), "the newest change by default: {newest}");
+    let url = format!("{target}/diff?from={}&to={}", &sound[..16], &broken[..16]);
+    let json = world.get_json(&url).await.json();
+    let changes = json["changes"].as_array().unwrap();
+    let binding = changes.iter().find(|change| change["before"] == "/supportedInterfaces/0/protocolBinding").unwrap();
+    assert_eq!((binding["what"].as_str(), binding["after"].as_str()), (Some("removed"), None));
+    assert_eq!(binding["findings"][0]["rule"], "a2a/interface-binding-required");
+    assert_eq!(binding["findings"][0]["opened"], true);
+    let name = changes.iter().find(|change| change["after"] == "/name").unwrap();
+    assert_eq!((name["what"].as_str(), name["findings"].as_array().unwrap().len()), (Some("changed"), 0));
+    let text = world.get(&format!("{url}&view=text")).await;
+    assert!(text.body.contains("class=\"plus\"") && text.body.contains("class=\"minus\""), "{}", text.words());
+    assert_eq!(world.get(&format!("{target}/diff?from=abcdef012345")).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn the_checks_of_two_weeks_are_listed_and_counted() {
+    let world = World::full().await;
+    let silent = world.get(&format!("{}/checks", world.target("silent").await)).await.words();
+    assert!(silent.contains("1 of 1 look had no usable answer."), "{silent}");
+    let sound = world.get_json(&format!("{}/checks", world.target("sound").await)).await.json();
+    assert_eq!((sound["probes"][0]["status"].as_i64(), sound["probes"][0]["took_ms"].as_i64()), (Some(200), Some(84)));
+    let listed = world.get(&format!("{}/checks", world.target("weather").await)).await.words();
+    assert!(listed.contains("No single look is kept."), "{listed}");
+}
