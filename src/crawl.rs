@@ -23,12 +23,16 @@ use crate::sample::Sample;
 use crate::settings::{LogSettings, Options, Settings};
 use crate::{serve, wiring};
 
+/// How long `--verify` stays, in seconds: the first look out of turn comes after a minute, a fifth earlier or later.
+const VERIFY_S: u64 = 90;
+
 /// How often a line of progress is printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   plumbline crawl                          what is due, registries by what moved in them
+  plumbline crawl --verify                 and stay a minute and a half to look again at what has changed
   plumbline crawl --full                   every registry walked completely
   plumbline crawl --accept-loss official   after a registry really dropped a fifth of its entries
   plumbline crawl --sample                 the sample ecosystem, without a network
@@ -42,6 +46,10 @@ pub struct Arguments {
     /// Walk this registry completely and believe what is missing from it: after a walk was held back because so much was.
     #[arg(long, value_name = "REGISTRY")]
     accept_loss: Option<String>,
+    /// Look again, after a minute, at what has changed since the crawl before: a change is believed when it is seen twice.
+    /// Without it the next crawl confirms what this one saw.
+    #[arg(long)]
+    verify: bool,
     /// Crawl the sample ecosystem that runs inside this process.
     #[arg(long)]
     sample: bool,
@@ -65,6 +73,8 @@ struct Summary {
     opened: i64,
     resolved: i64,
     regressed: i64,
+    /// Findings that were seen once and are told when they are seen again.
+    unconfirmed: i64,
     headlines: Headlines,
 }
 
@@ -106,7 +116,9 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let crawler = wiring::crawler(&settings, store.clone()).await?;
         let interrupted = serve::on_signal(stop.clone());
         let started = Instant::now();
-        let (walks, round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
+        let (walks, mut round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
+        let stay_s = settings.crawl.verify_in_run_s.max(if arguments.verify { VERIFY_S } else { 0 });
+        verify(&crawler, &stop, Duration::from_secs(stay_s), &mut round).await?;
         let summary = summary(&store, started.elapsed(), walks, round).await?;
         print(&summary, arguments.format)?;
         House { store: store.clone(), retention: watch::channel(settings.retention.clone()).1, stop: stop.clone() }
@@ -151,6 +163,27 @@ async fn crawl_all(
     shown.abort();
     ends.sort_by_key(|(n, _)| *n);
     Ok((ends.into_iter().map(|(_, end)| end).collect(), round?.unwrap_or_default()))
+}
+
+/// Looks again at what has changed, for as long as we may stay.
+async fn verify(crawler: &Arc<Crawler>, stop: &CancellationToken, stay: Duration, round: &mut RoundEnd) -> Result<()> {
+    let until_s = crawler.now_s() + i64::try_from(stay.as_secs()).unwrap_or(i64::MAX / 2);
+    while let Some(next_s) = crawler.store.count_unconfirmed().await?.next_look_s.filter(|next_s| *next_s <= until_s) {
+        let wait_s = u64::try_from(next_s - crawler.now_s()).unwrap_or(0);
+        if wait_s > 0 {
+            eprintln!("something has changed: looking again in {wait_s} s");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(wait_s)) => {}
+            () = stop.cancelled() => return Ok(()),
+        }
+        match pass::round(crawler, stop, |_| Going::UntilDry).await? {
+            Some(more) => round.add_up(&more),
+            // Paused meanwhile, or the budget of the hour is used up.
+            None => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 /// How each registry is to be walked.
@@ -224,6 +257,7 @@ async fn summary(store: &Store, took: Duration, walks: Vec<WalkEnd>, round: Roun
         opened: round.opened,
         resolved: round.resolved,
         regressed: round.regressed,
+        unconfirmed: store.count_unconfirmed().await?.pending,
         headlines: headlines(store).await?,
     })
 }
@@ -245,9 +279,17 @@ fn print(summary: &Summary, format: Format) -> Result<()> {
     writeln!(out, "Looked at {:>30} surfaces in {} s", summary.looked_at, summary.seconds)?;
     writeln!(
         out,
-        "Findings  {:>30} opened, {} resolved, {} regressed\n",
+        "Findings  {:>30} opened, {} resolved, {} regressed",
         summary.opened, summary.resolved, summary.regressed
     )?;
+    if summary.unconfirmed > 0 {
+        writeln!(
+            out,
+            "          {:>30} seen once and not told yet: the next crawl confirms them, or this one with --verify",
+            summary.unconfirmed
+        )?;
+    }
+    writeln!(out)?;
     let rows = [
         ("Blocked", h.blocked),
         ("Deviates", h.deviates),

@@ -89,7 +89,8 @@ pub async fn crawler(settings: &Settings, store: Store) -> Result<Arc<Crawler>> 
     let prepared = prepare(settings, None)?;
     let (reporter, witness) = (Reporter::default(), Arc::default());
     let budget = Budget::new(settings.crawl.looks_per_hour);
-    assemble(prepared, store, Lasting { reporter, holder, witness, clock, budget }).await
+    let verifications = Budget::new(settings.crawl.verifications_per_hour());
+    assemble(prepared, store, Lasting { reporter, holder, witness, clock, budget, verifications }).await
 }
 
 /// What the settings ask for: read, and found to be of use, before anything is changed.
@@ -108,6 +109,7 @@ struct Lasting {
     witness: Arc<Witness>,
     clock: Clock,
     budget: Budget,
+    verifications: Budget,
 }
 
 /// Reads what the settings point at. The client goes on, with its manners, unless its own settings have changed.
@@ -133,6 +135,7 @@ pub async fn again(prepared: Prepared, before: &Crawler) -> Result<Arc<Crawler>>
         witness: before.witness.clone(),
         clock: before.clock.clone(),
         budget: before.budget.resized(prepared.settings.crawl.looks_per_hour),
+        verifications: before.verifications.resized(prepared.settings.crawl.verifications_per_hour()),
     };
     assemble(prepared, before.store.clone(), lasting).await
 }
@@ -185,6 +188,7 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         key_sets: Default::default(),
         clock: lasting.clock,
         budget: lasting.budget,
+        verifications: lasting.verifications,
     }))
 }
 

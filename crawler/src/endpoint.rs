@@ -18,7 +18,7 @@ use plumbline_store::words::{Role, SurfaceKind};
 use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
-use crate::round::{next_due, said, weighed};
+use crate::round::{client_for, next_due, said, weighed};
 use crate::targets::host_of;
 use crate::{CrawlError, Crawler};
 
@@ -64,7 +64,7 @@ pub(crate) async fn observe(
     let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
     let odd = crawler.probing.odd_requests && is_first_today(crawler, surface).await?;
     let ask = EndpointAsk { url: surface.url.clone(), headers, odd };
-    let mut observed = mcp::observe(&crawler.client, &ask, &crawler.probing).await?;
+    let mut observed = mcp::observe(&client_for(crawler, surface), &ask, &crawler.probing).await?;
     let now_s = crawler.now_s();
     observed.outcome = weighed(crawler, surface, &observed, now_s).await;
     let traits = crawler.traits_of(surface).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn observe(
         outcome: observed.outcome,
         status: observed.status(),
         took_ms: u32::try_from(observed.took_ms()).unwrap_or(u32::MAX),
-        is_verification: false,
+        is_verification: surface.is_verification,
         witness_good: true,
         declared_version: says("/serverInfo/version"),
         name: says("/serverInfo/title").or_else(|| says("/serverInfo/name")),

@@ -79,6 +79,8 @@ pub struct Crawler {
     pub clock: Clock,
     /// How many looks are left in this hour.
     pub budget: Budget,
+    /// How many of these may be made out of turn, to confirm a change.
+    pub verifications: Budget,
 }
 
 /// Looks by the hour, bounded by the settings.

@@ -17,7 +17,7 @@ use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::Session;
 use plumbline_rules::session_judge::{document_of, judge_named};
 use plumbline_store::documents;
-use plumbline_store::ids::{CrawlId, RulesetId, SurfaceId};
+use plumbline_store::ids::{CrawlId, DocumentId, RulesetId, SurfaceId};
 use plumbline_store::judged::Judged;
 use plumbline_store::reach::OutcomeClass;
 use plumbline_store::record::{BATCH, Observation, Recorded, Served};
@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::counters::COUNTERS;
+use crate::net::Client;
 use crate::probe::a2a::CardAsk;
 use crate::probe::{self, Body, Observed};
 use crate::progress::Unreached;
@@ -123,6 +124,16 @@ pub async fn round(
 }
 
 impl RoundEnd {
+    /// Adds what a further round came to.
+    pub fn add_up(&mut self, more: &RoundEnd) {
+        self.looked_at += more.looked_at;
+        self.faults += more.faults;
+        self.given_back += more.given_back;
+        self.opened += more.opened;
+        self.resolved += more.resolved;
+        self.regressed += more.regressed;
+    }
+
     fn add(&mut self, recorded: &Recorded) {
         self.looked_at += recorded.observations as u64;
         self.faults += recorded.faults as u64;
@@ -295,13 +306,18 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
     if surface.kind == SurfaceKind::McpEndpoint {
         return endpoint::observe(crawler, crawl, &surface).await;
     }
-    let mut seen = see(crawler, &surface).await?;
+    let client = client_for(crawler, &surface);
+    let mut seen = see(crawler, &client, &surface).await?;
     let now_s = crawler.now_s();
     if matches!(surface.from, Feed::Fetched) && file_path(&surface.url).is_none() {
         seen.observed.outcome = weighed(crawler, &surface, &seen.observed, now_s).await;
     }
     let traits = crawler.traits_of(&surface).await?;
     let ruleset = crawler.ruleset_of(&traits).await?;
+    let fires_on_old = match document_before(&surface, &seen, ruleset) {
+        Some(before) => judge_old(crawler, &surface, before, &traits).await?,
+        None => None,
+    };
     let judgement = judge_seen(crawler, &surface, &seen, traits, ruleset);
     count(&surface, &seen, &judgement);
     crawler.reporter.note(|progress| {
@@ -329,7 +345,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         outcome: seen.observed.outcome,
         status: seen.observed.status(),
         took_ms: u32::try_from(seen.observed.took_ms()).unwrap_or(u32::MAX),
-        is_verification: false,
+        is_verification: surface.is_verification,
         // Nothing is called unreachable here that no witness vouches for.
         witness_good: true,
         served: judgement.served,
@@ -338,7 +354,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         summary: judgement.summary,
         validators: seen.validators,
         judged: judgement.judged,
-        fires_on_old: None,
+        fires_on_old,
         session,
         links,
         next_due_s,
@@ -410,7 +426,12 @@ enum Arrived {
     Bytes(Vec<u8>),
 }
 
-async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError> {
+/// A second look goes over connections of its own.
+pub(crate) fn client_for(crawler: &Crawler, surface: &DueSurface) -> Client {
+    if surface.is_verification { crawler.client.anew() } else { crawler.client.clone() }
+}
+
+async fn see(crawler: &Crawler, client: &Client, surface: &DueSurface) -> Result<Seen, CrawlError> {
     if let Feed::Listed(document) = surface.from {
         let kept = crawler.store.document(document).await?;
         let observed =
@@ -424,7 +445,7 @@ async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError
             validators: None,
         });
     }
-    let observed = ask(crawler, surface).await?;
+    let observed = ask(crawler, client, surface).await?;
     let answer = match &observed.body {
         Body::Answer(number) => observed.session.exchanges.get(*number).and_then(|exchange| exchange.response.as_ref()),
         Body::None | Body::Unchanged | Body::File(_) => None,
@@ -449,9 +470,9 @@ async fn see(crawler: &Crawler, surface: &DueSurface) -> Result<Seen, CrawlError
     Ok(Seen { observed, document, served, media_type, validators })
 }
 
-async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, CrawlError> {
+async fn ask(crawler: &Crawler, client: &Client, surface: &DueSurface) -> Result<Observed, CrawlError> {
     let Some(kind) = document_kind(surface.kind) else {
-        return Ok(probe::document::observe(&crawler.client, &surface.url, Kind::Unknown, &[], None).await?);
+        return Ok(probe::document::observe(client, &surface.url, Kind::Unknown, &[], None).await?);
     };
     if let Some(path) = file_path(&surface.url) {
         return Ok(probe::document::observe_file(path, kind).await);
@@ -479,9 +500,9 @@ async fn ask(crawler: &Crawler, surface: &DueSurface) -> Result<Observed, CrawlE
             surroundings: is_first,
             interfaces: is_first && crawler.probing.odd_requests,
         };
-        Ok(probe::a2a::observe(&crawler.client, &card, &crawler.key_sets).await?)
+        Ok(probe::a2a::observe(client, &card, &crawler.key_sets).await?)
     } else {
-        Ok(probe::document::observe(&crawler.client, &surface.url, kind, &headers, validators).await?)
+        Ok(probe::document::observe(client, &surface.url, kind, &headers, validators).await?)
     }
 }
 
@@ -535,6 +556,39 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Give
         name: says(&["title", "name", "/info/title"]),
         summary: says(&["description", "/info/description"]),
     }
+}
+
+/// The document before, where it has changed since it was judged and the rules have too.
+fn document_before(surface: &DueSurface, seen: &Seen, ruleset: RulesetId) -> Option<DocumentId> {
+    let is_new = match &seen.served {
+        Arrived::Bytes(_) => true,
+        Arrived::Kept(document) => surface.document != Some(*document),
+        Arrived::Nothing | Arrived::Unchanged => false,
+    };
+    surface.document.filter(|_| is_new && surface.ruleset.is_some_and(|before| before != ruleset))
+}
+
+/// What the present rules say of the document before: it tells a change of ours from a change of theirs (dashboard §4.3).
+async fn judge_old(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    before: DocumentId,
+    traits: &Given,
+) -> Result<Option<Vec<String>>, CrawlError> {
+    let kept = crawler.store.document(before).await?;
+    let Some(bytes) = kept.bytes.filter(|_| !kept.is_cut) else { return Ok(None) };
+    let given = Given { url: Some(surface.url.clone()), ..traits.clone() };
+    let subject = Subject {
+        kind: document_kind(surface.kind),
+        version: None,
+        origin: origin(&surface.url),
+        given: &given,
+        session: None,
+        answer: None,
+    };
+    let report = judge(&Document::read(&bytes), &subject, &crawler.judging);
+    let fires = report.results.iter().filter(|result| matches!(result.outcome, Said::Fires(_)));
+    Ok(Some(fires.map(|result| result.rule.id.to_owned()).collect()))
 }
 
 fn served(seen: &Seen, root: Option<Node<'_>>) -> Served {
@@ -622,7 +676,7 @@ pub(crate) async fn next_due(
         _ => settings.url_interval_s,
     };
     let interval_s = surface.interval_s.and_then(|s| u64::try_from(s).ok()).unwrap_or(usual_s);
-    let failures = if outcome.is_up() { 0 } else { 1 + failures_so_far(crawler, surface.id).await? };
+    let failures = if outcome.is_up() { 0 } else { failures_by_now(crawler, surface.id, interval_s, now_s).await? };
     let luck = rand::rng().random_range(0.0..1.0);
     let wait =
         Wait { interval: Duration::from_secs(interval_s), ceiling: Duration::from_secs(settings.backoff_ceiling_s) };
@@ -630,11 +684,18 @@ pub(crate) async fn next_due(
     Ok(Some(schedule::next_look(now_s, outcome, failures, wait, place, luck)))
 }
 
-/// How often in a row the surface did not answer.
-async fn failures_so_far(crawler: &Crawler, surface: SurfaceId) -> Result<u32, CrawlError> {
+/// How many regular looks in a row failed, this one included. Looks out of turn are not counted: they are made because
+/// it fails, and must not make the next regular one later.
+async fn failures_by_now(
+    crawler: &Crawler,
+    surface: SurfaceId,
+    interval_s: u64,
+    now_s: i64,
+) -> Result<u32, CrawlError> {
     let reach = crawler.store.surface(surface).await?.reach;
     let is_failing = reach.streak_of.is_some_and(|class| !matches!(class, OutcomeClass::Ok | OutcomeClass::Gated));
-    Ok(if is_failing { u32::try_from(reach.streak).unwrap_or(u32::MAX) } else { 0 })
+    let since_s = reach.streak_since_s.filter(|_| is_failing).unwrap_or(now_s);
+    Ok(schedule::failures(now_s.saturating_sub(since_s), Duration::from_secs(interval_s)))
 }
 
 /// Records what arrives, in batches. A database that is locked or full for a while is waited for: what was seen is not
@@ -656,7 +717,9 @@ async fn record(
             }
         }
         let began = std::time::Instant::now();
-        let recorded = patiently(&crawler, &stop, || crawler.store.record(&batch)).await?;
+        let room = room_to_verify(&crawler);
+        let recorded = patiently(&crawler, &stop, || crawler.store.record_and_verify(&batch, room)).await?;
+        crawler.verifications.spend(recorded.verifications);
         COUNTERS.record.add(began.elapsed());
         batch.clear();
         total.observations += recorded.observations;
@@ -666,8 +729,17 @@ async fn record(
         total.regressed += recorded.regressed;
         total.documents_changed += recorded.documents_changed;
         total.linked += recorded.linked;
+        total.verifications += recorded.verifications;
     }
     Ok(total)
+}
+
+/// Looks out of turn that may still be planned in this hour.
+fn room_to_verify(crawler: &Crawler) -> u64 {
+    match crawler.settings.verifications_per_hour() {
+        0 => 0,
+        _ => crawler.verifications.left(crawler.now_s()),
+    }
 }
 
 /// Writes, and tries again for as long as the database fails in a way that passes.

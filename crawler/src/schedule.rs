@@ -28,6 +28,13 @@ pub fn next_look(now_s: i64, outcome: Outcome, failures: u32, wait: Wait, place:
     }
 }
 
+/// How many regular looks have failed after failing for so long: the first at once, the second an interval later, the
+/// third two intervals after that, and so on.
+pub fn failures(failing_s: i64, interval: Duration) -> u32 {
+    let intervals = u64::try_from(failing_s).unwrap_or(0) / interval.as_secs().max(1);
+    1 + (intervals + 1).ilog2()
+}
+
 /// How long is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
@@ -118,6 +125,14 @@ mod tests {
         assert_eq!(after(DOWN, u32::MAX), 86_400);
         assert_eq!(next_look(0, DOWN, 1, wait(HOUR), 0.5, 0.0), 3240);
         assert_eq!(next_look(0, DOWN, 1, wait(HOUR), 0.5, 1.0), 3960);
+    }
+
+    #[test]
+    fn failures_are_counted_by_the_time_they_last() {
+        let hours: Vec<u32> = [0, 1, 2, 3, 6, 7, 15].map(|n| failures(n * 3600, Duration::from_secs(HOUR))).to_vec();
+        assert_eq!(hours, [1, 2, 2, 3, 3, 4, 5]);
+        assert_eq!(failures(900, Duration::from_secs(HOUR)), 1, "four looks in a quarter of an hour are one failure");
+        assert_eq!(failures(-5, Duration::from_secs(0)), 1);
     }
 
     #[test]

@@ -36,6 +36,13 @@ settings! {
         pub drain_s: u64 = 10,
         /// Looks an hour at most, urgent ones first; what is left over waits for the next hour. 0: no such budget.
         pub looks_per_hour: u64 = 0,
+        /// Looks out of turn that confirm a change, one, five and fifteen minutes after it, in percent of what could be
+        /// looked at in an hour: `looks_per_hour`, or 72,000 without one. Beyond it, and with 0, a change is confirmed by the
+        /// next regular look.
+        pub verification_percent: u64 = 5,
+        /// Seconds that `plumbline crawl` stays to look again at what has changed; `--verify` is 90. With 0 it only says how
+        /// much is not confirmed.
+        pub verify_in_run_s: u64 = 0,
         /// Who is left alone because they asked: `host:agent.example.com`, `domain:example.com` (with all below it) or
         /// `name:io.github.somebody/server`. Never called and never shown; listed on `/about/crawler`.
         pub opt_out: Vec<String> = Vec::new(),
@@ -45,6 +52,18 @@ settings! {
         pub canaries: Vec<String> = default_canaries(),
         /// How many surfaces are worked on at the same time.
         pub workers: usize = 32,
+    }
+}
+
+/// What two cores can look at in an hour, about, where `looks_per_hour` sets no bound.
+const LOOKS_PER_HOUR: u64 = 72_000;
+
+impl CrawlSettings {
+    /// Looks out of turn in an hour, at most; 0: none at all.
+    #[must_use]
+    pub fn verifications_per_hour(&self) -> u64 {
+        let looks = if self.looks_per_hour == 0 { LOOKS_PER_HOUR } else { self.looks_per_hour };
+        looks.saturating_mul(self.verification_percent.min(100)) / 100
     }
 }
 

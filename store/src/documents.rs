@@ -128,6 +128,34 @@ impl Store {
         document(&row)
     }
 
+    /// The two documents that a surface serves in turn, as two back ends with different builds do; `None` where it does
+    /// not. It does when its last four changes of document went to and fro between two that say different things, and the
+    /// newest is no older than a few of these changes took.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn two_versions(&self, surface: SurfaceId) -> Result<Option<(DocumentId, DocumentId)>> {
+        let rows = sqlx::query(
+            "SELECT doc_span.document_id, document.semantic_hash, doc_span.from_s, surface.last_attempt_s
+             FROM doc_span
+             JOIN document ON document.id = doc_span.document_id
+             JOIN surface ON surface.id = doc_span.surface_id
+             WHERE doc_span.surface_id = $1
+             ORDER BY doc_span.from_s DESC
+             LIMIT 5",
+        )
+        .bind(surface.0)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut spans = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let says: Option<Vec<u8>> = row.try_get(1)?;
+            spans.push(Served { document: row.try_get(0)?, says, from_s: row.try_get(2)? });
+        }
+        let now_s: Option<i64> = rows.first().map(|row| row.try_get(3)).transpose()?.flatten();
+        Ok(in_turn(&spans, now_s).map(|(now, before)| (DocumentId(now), DocumentId(before))))
+    }
+
     /// What a surface served last; `None` before its first document.
     ///
     /// # Errors
@@ -161,4 +189,23 @@ fn document(row: &sqlx::any::AnyRow) -> Result<Document> {
         bytes: packed.map(|packed| unpack("document", &packed)).transpose()?,
         first_seen_s: row.try_get(8)?,
     })
+}
+/// A span of a document, for telling whether two are served in turn.
+struct Served {
+    document: i64,
+    says: Option<Vec<u8>>,
+    from_s: i64,
+}
+
+/// The present document and the other one, where the newest five spans (newest first) go to and fro between them.
+fn in_turn(spans: &[Served], now_s: Option<i64>) -> Option<(i64, i64)> {
+    let [newest, before, .., oldest] = spans else { return None };
+    let is_there =
+        |n: usize, span: &Served| span.document == if n.is_multiple_of(2) { newest.document } else { before.document };
+    let are_two = newest.says.is_none() || newest.says != before.says;
+    if spans.len() < 5 || !are_two || !spans.iter().enumerate().all(|(n, span)| is_there(n, span)) {
+        return None;
+    }
+    let took_s = newest.from_s - oldest.from_s;
+    (now_s? - newest.from_s <= took_s).then_some((newest.document, before.document))
 }

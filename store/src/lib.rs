@@ -47,6 +47,7 @@ pub mod stretches;
 pub mod surfaces;
 pub mod targets;
 pub mod trends;
+mod verify;
 mod versions;
 pub mod views;
 pub mod vitals;

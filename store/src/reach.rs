@@ -165,6 +165,21 @@ fn news(before: &Reach, next: ReachState, streak_since_s: Option<i64>, at_s: i64
     }
 }
 
+/// Whether another look soon would settle how it stands: it fell silent, or answers again, or its document is missing.
+#[must_use]
+pub fn is_unconfirmed(reach: &Reach) -> bool {
+    match reach.state {
+        ReachState::Suspect => true,
+        ReachState::Down => reach.streak_of.map(answers_alike) == Some(OutcomeClass::Ok),
+        ReachState::Up | ReachState::Gated => reach.streak_of == Some(OutcomeClass::Absent),
+        ReachState::Unknown
+        | ReachState::Absent
+        | ReachState::Throttled
+        | ReachState::Flapping
+        | ReachState::Retired => false,
+    }
+}
+
 /// Whether an absent surface passes its third day between the observation before and this one.
 #[must_use]
 pub fn just_gone(after: &Reach, before_attempt_s: Option<i64>, at_s: i64) -> bool {

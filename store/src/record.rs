@@ -26,6 +26,7 @@ use crate::sources::{self, CrawlCounts};
 use crate::surfaces::Validators;
 use crate::targets::{self, Counts, Face, Link, TargetRow};
 use crate::trends::Trends;
+use crate::verify::{self, Episode, Plan};
 use crate::words::{EventKind, Headline, Known, Role, SurfaceKind};
 
 /// Observations that make one good batch.
@@ -105,6 +106,8 @@ pub struct Recorded {
     pub documents_changed: usize,
     /// Surfaces that documents lead to and that nobody knew: they are due at once.
     pub linked: usize,
+    /// Looks out of turn that were planned to confirm a change.
+    pub verifications: u64,
 }
 
 /// A surface before an observation.
@@ -128,6 +131,7 @@ struct Before {
     last_attempt_s: Option<i64>,
     validators: Validators,
     retired: bool,
+    verifying: Option<Episode>,
     /// Ruleset, document and semantic hash of the last judgement.
     evaluated: Option<(i64, Option<i64>, Option<Vec<u8>>)>,
 }
@@ -147,6 +151,8 @@ struct After {
     last_evaluated_s: Option<i64>,
     /// The findings moved, so a recorded conversation proves something.
     findings_moved: bool,
+    /// Another look would settle something; `None`: nothing was judged, so nobody knows.
+    is_unconfirmed: Option<bool>,
 }
 
 /// What a batch gathers to write once at its end.
@@ -155,20 +161,32 @@ struct Batch {
     trends: Trends,
     crawls: BTreeMap<i64, CrawlCounts>,
     recorded: Recorded,
+    /// Looks out of turn that may still be planned.
+    room: u64,
 }
 
 impl Store {
-    /// Records a batch of observations, at most about [`BATCH`] of them, in one transaction: all or none.
+    /// Records a batch of observations, at most about [`BATCH`] of them, in one transaction: all or none. What is not
+    /// confirmed waits for the next regular look.
     ///
     /// # Errors
     /// When a surface or rule is unknown, or the database fails.
     pub async fn record(&self, observations: &[Observation]) -> Result<Recorded> {
+        self.record_and_verify(observations, 0).await
+    }
+
+    /// The same; at most `room` surfaces of which something is not confirmed are made due earlier, to look again out of
+    /// turn. How many were is told in [`Recorded::verifications`].
+    ///
+    /// # Errors
+    /// When a surface or rule is unknown, or the database fails.
+    pub async fn record_and_verify(&self, observations: &[Observation], room: u64) -> Result<Recorded> {
         let Some(now_s) = observations.iter().map(|observation| observation.at_s).max() else {
             return Ok(Recorded::default());
         };
         let catalogue = self.present_catalogue().await?;
         let mut w = self.pools.write().await?;
-        let mut batch = Batch::default();
+        let mut batch = Batch { room, ..Batch::default() };
         for observation in observations {
             observe(&mut w, &mut batch, &catalogue, observation).await?;
         }
@@ -265,7 +283,8 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     }
     keep_session(w, seen, &after, at_s).await?;
     keep_probe(w, seen, &before, &after, at_s).await?;
-    write_surface(w, seen, &before, &after, &reach, reach_probes, at_s).await?;
+    let plan = plan(batch, seen, &before, &after, &reach, at_s);
+    write_surface(w, seen, &before, &after, &reach, reach_probes, plan, at_s).await?;
     let face = face(seen, &before, &after, &reach, at_s);
     for target in &targets {
         fold_target(w, batch, target, &face, after.document_changed, at_s).await?;
@@ -320,8 +339,21 @@ impl After {
             first_evaluated_s: before.first_evaluated_s,
             last_evaluated_s: before.last_evaluated_s,
             findings_moved: false,
+            is_unconfirmed: None,
         }
     }
+}
+
+/// When the surface is looked at next, and as what: in turn, or earlier to confirm what this look brought.
+fn plan(batch: &mut Batch, seen: &Observation, before: &Before, after: &After, reach: &Reach, at_s: i64) -> Plan {
+    let wants = after.is_unconfirmed.unwrap_or(before.verifying.is_some()) || reach::is_unconfirmed(reach);
+    let room = before.verifying.is_some() || batch.room > 0;
+    let plan = verify::plan(before.verifying, wants && room, seen.surface.0, at_s, seen.next_due_s);
+    if plan.episode.is_some() {
+        batch.room = batch.room.saturating_sub(1);
+        batch.recorded.verifications += 1;
+    }
+    plan
 }
 
 async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
@@ -332,7 +364,7 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
                 surface.streak_since_s, surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info,
                 surface.n_security, surface.evaluations, surface.first_evaluated_s, surface.last_evaluated_s,
                 surface.last_ok_s, surface.last_attempt_s, surface.etag, surface.last_modified, surface.retired_s,
-                eval.ruleset_id, eval.document_id, document.semantic_hash
+                eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying, surface.verify_from_s
          FROM surface
          LEFT JOIN eval ON eval.id = surface.eval_id
          LEFT JOIN document ON document.id = eval.document_id
@@ -379,6 +411,7 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
         last_attempt_s: row.try_get(24)?,
         validators: Validators { etag: row.try_get(25)?, last_modified: row.try_get(26)? },
         retired: row.try_get::<Option<i64>, _>(27)?.is_some(),
+        verifying: Episode::of(row.try_get(31)?, row.try_get(32)?),
         evaluated,
     })
 }
@@ -497,16 +530,21 @@ async fn judge(
     let is_of_document = !matches!(seen.served, Served::Nothing);
     let judged_document = document.filter(|_| is_of_document);
     let kept = judged::keep(w, catalogue, judged_document, before.eval, judged, at_s).await?;
-    let evaluations = before.evaluations + 1;
+    let evaluations = before.evaluations + i64::from(!seen.is_verification);
     let ruleset = |id: i64| catalogue.ruleset(id).ok_or_else(|| Error::corrupt("ruleset", id));
     let rules_before = match &before.evaluated {
         Some((id, ..)) if *id != judged.ruleset.0 => Some(ruleset(*id)?),
         _ => None,
     };
     let document_moved = document_moved(w, before, judged_document).await?;
-    let fired_on_old = match &rules_before {
-        Some(_) if document_moved => fired_on_old(w, catalogue, seen, before, judged).await?,
-        _ => None,
+    let both_moved = rules_before.is_some() && document_moved;
+    let (fired_on_old, old_rules_fire, old_document_held_s) = match &before.evaluated {
+        Some((old_rules, old, _)) if both_moved => (
+            fired_on_old(w, catalogue, seen, before, judged).await?,
+            fired_as_remembered(w, judged_document, *old_rules).await?,
+            held_s(w, seen.surface.0, *old, at_s).await?,
+        ),
+        _ => (None, None, 0),
     };
     let occasion = Occasion {
         surface: seen.surface.0,
@@ -516,9 +554,13 @@ async fn judge(
         is_whole: judged.is_whole(),
         document: judged_document,
         document_moved,
+        is_verification: seen.is_verification,
+        is_listed: matches!(seen.served, Served::Kept(_)),
         rules_before,
         rules_now: ruleset(judged.ruleset.0)?,
         fired_on_old,
+        old_rules_fire,
+        old_document_held_s,
         judged_before: &before.judged,
         evaluated_s: before.first_evaluated_s.zip(before.last_evaluated_s),
         evaluations,
@@ -546,6 +588,7 @@ async fn judge(
         first_evaluated_s: before.first_evaluated_s.or(judged.is_a_look().then_some(at_s)),
         last_evaluated_s: Some(at_s),
         findings_moved: outcome.opened + outcome.resolved > 0,
+        is_unconfirmed: Some(outcome.unconfirmed > 0),
     })
 }
 
@@ -571,17 +614,34 @@ async fn fired_on_old(
     if let Some(slugs) = &seen.fires_on_old {
         return Ok(Some(slugs.iter().filter_map(|slug| catalogue.named(slug)).map(|rule| rule.id).collect()));
     }
-    let Some((_, Some(old), _)) = &before.evaluated else { return Ok(None) };
+    let Some((_, old, _)) = &before.evaluated else { return Ok(None) };
+    fired_as_remembered(w, *old, judged.ruleset.0).await
+}
+
+/// The rules of a set that fire on a document, where that was judged before.
+async fn fired_as_remembered(w: &mut Writing, document: Option<i64>, ruleset: i64) -> Result<Option<Vec<i64>>> {
+    let Some(document) = document else { return Ok(None) };
     let fired: Option<String> = sqlx::query_scalar(
         "SELECT fired FROM eval WHERE document_id = $1 AND ruleset_id = $2 ORDER BY id DESC LIMIT 1",
     )
-    .bind(*old)
-    .bind(judged.ruleset.0)
+    .bind(document)
+    .bind(ruleset)
     .fetch_optional(w.on())
     .await?;
     let Some(fired) = fired else { return Ok(None) };
     let pairs: Vec<(i64, i64)> = serde_json::from_str(&fired).map_err(|error| Error::corrupt("judgement", error))?;
     Ok(Some(pairs.into_iter().map(|(rule, _)| rule).collect()))
+}
+
+/// For how long a surface had served a document before it served another, in seconds.
+async fn held_s(w: &mut Writing, surface: i64, document: Option<i64>, at_s: i64) -> Result<i64> {
+    let from_s: Option<i64> =
+        sqlx::query_scalar("SELECT MIN(from_s) FROM doc_span WHERE surface_id = $1 AND document_id = $2")
+            .bind(surface)
+            .bind(document)
+            .fetch_one(w.on())
+            .await?;
+    Ok(from_s.map_or(0, |from_s| at_s - from_s))
 }
 
 /// The rules that were judged when they were last looked at, after this look.
@@ -754,6 +814,7 @@ pub(crate) async fn write_month(w: &mut Writing, surface: SurfaceId, (month, day
     Ok(())
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of one surface, each made by one step")]
 async fn write_surface(
     w: &mut Writing,
     seen: &Observation,
@@ -761,6 +822,7 @@ async fn write_surface(
     after: &After,
     reach: &Reach,
     reach_probes: i64,
+    plan: Plan,
     at_s: i64,
 ) -> Result<()> {
     let is_new_word = after.headline != before.headline || before.headline_since_s.is_none() && seen.judged.is_some();
@@ -778,6 +840,7 @@ async fn write_surface(
              evaluations = $21, first_evaluated_s = $22, last_evaluated_s = $23, last_ok_s = $24,
              last_attempt_s = $25, last_status = $26, last_took_ms = $27, etag = $28, last_modified = $29,
              next_due_s = CASE WHEN paused = 1 THEN NULL ELSE $30 END,
+             verifying = $31, verify_from_s = $32,
              urgent = CASE WHEN urgent = 1 THEN 0 ELSE urgent END
          WHERE id = $1",
     )
@@ -810,7 +873,9 @@ async fn write_surface(
     .bind(i64::from(seen.took_ms))
     .bind(clean_or_none(validators.etag.as_deref()))
     .bind(clean_or_none(validators.last_modified.as_deref()))
-    .bind(seen.next_due_s)
+    .bind(plan.next_due_s)
+    .bind(plan.episode.map_or(0, |episode| episode.n))
+    .bind(plan.episode.map(|episode| episode.from_s))
     .execute(w.on())
     .await?;
     Ok(())

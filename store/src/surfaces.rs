@@ -6,9 +6,10 @@ use sqlx::Row;
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::ids::{DocumentId, ListingId, SurfaceId, TargetId};
+use crate::ids::{DocumentId, ListingId, RulesetId, SurfaceId, TargetId};
 use crate::reach::{OutcomeClass, Reach};
 use crate::rows::{word, word_or_none};
+use crate::verify::Episode;
 use crate::words::{Headline, Known, ReachState, SurfaceKind};
 
 /// A surface that somebody should look at now, leased to the caller.
@@ -32,6 +33,10 @@ pub struct DueSurface {
     pub interval_s: Option<i64>,
     /// When it was due.
     pub due_s: i64,
+    /// This look is to confirm what the one before brought.
+    pub is_verification: bool,
+    /// The rules it was judged with last; `None`: it never was.
+    pub ruleset: Option<RulesetId>,
 }
 
 /// Where the document of a surface comes from.
@@ -41,6 +46,17 @@ pub enum Feed {
     Fetched,
     /// It is an entry of a registry's list and is already kept.
     Listed(DocumentId),
+}
+
+/// What waits for another look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// Findings that fired and are not confirmed.
+    pub pending: i64,
+    /// Findings that no longer fire, which is not confirmed.
+    pub clearing: i64,
+    /// When a surface is looked at next out of turn, in Unix seconds; `None`: none is.
+    pub next_look_s: Option<i64>,
 }
 
 /// What a conditional request sends.
@@ -184,9 +200,11 @@ impl Store {
             "SELECT surface.id, surface.kind, surface.url, surface.document_id, surface.etag,
                     surface.last_modified, surface.interval_s, surface.next_due_s, listing.document_id,
                     (SELECT MIN(target_surface.target_id) FROM target_surface
-                     WHERE target_surface.surface_id = surface.id AND target_surface.removed_s IS NULL)
+                     WHERE target_surface.surface_id = surface.id AND target_surface.removed_s IS NULL),
+                    surface.verifying, surface.verify_from_s, eval.ruleset_id
              FROM lease
              JOIN surface ON surface.id = lease.subject_id
+             LEFT JOIN eval ON eval.id = surface.eval_id
              LEFT JOIN listing ON listing.id = surface.listing_id
              WHERE lease.kind = 'surface' AND lease.holder = $1 AND lease.taken_s = $2",
         )
@@ -196,7 +214,7 @@ impl Store {
         .await?;
         let mut due = Vec::with_capacity(ids.len());
         for row in rows {
-            let surface = due_surface(&row)?;
+            let surface = due_surface(&row, now_s)?;
             if ids.contains(&surface.id) {
                 due.push(surface);
             }
@@ -277,6 +295,21 @@ impl Store {
             .fetch_one(&self.pools.reader)
             .await?;
         Ok(at)
+    }
+
+    /// Findings that another look would settle: seen and not yet confirmed, or gone and not yet confirmed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn count_unconfirmed(&self) -> Result<Unconfirmed> {
+        let row = sqlx::query(
+            "SELECT (SELECT COUNT(*) FROM finding WHERE state IN ('pending', 'clearing') AND state = 'pending'),
+                    (SELECT COUNT(*) FROM finding WHERE state IN ('pending', 'clearing') AND state = 'clearing'),
+                    (SELECT MIN(next_due_s) FROM surface WHERE verifying > 0)",
+        )
+        .fetch_one(&self.pools.reader)
+        .await?;
+        Ok(Unconfirmed { pending: row.try_get(0)?, clearing: row.try_get(1)?, next_look_s: row.try_get(2)? })
     }
 
     /// Makes every surface due whose last judgement was made by other rules than these, so that a new ruleset reaches
@@ -366,8 +399,9 @@ impl Store {
     }
 }
 
-fn due_surface(row: &sqlx::any::AnyRow) -> Result<DueSurface> {
+fn due_surface(row: &sqlx::any::AnyRow, now_s: i64) -> Result<DueSurface> {
     let listed: Option<i64> = row.try_get(8)?;
+    let episode = Episode::of(row.try_get(10)?, row.try_get(11)?);
     Ok(DueSurface {
         id: SurfaceId(row.try_get(0)?),
         kind: word("surface", row.try_get(1)?)?,
@@ -378,6 +412,8 @@ fn due_surface(row: &sqlx::any::AnyRow) -> Result<DueSurface> {
         due_s: row.try_get(7)?,
         from: listed.map_or(Feed::Fetched, |document| Feed::Listed(DocumentId(document))),
         target: row.try_get::<Option<i64>, _>(9)?.map(TargetId),
+        is_verification: episode.is_some_and(|episode| episode.is_out_of_turn(now_s)),
+        ruleset: row.try_get::<Option<i64>, _>(12)?.map(RulesetId),
     })
 }
 

@@ -35,7 +35,16 @@ const KEEP_CONNECTION: Duration = Duration::from_millis(1_500);
 
 /// The guarded HTTP client. Clones share connections, manners and what is known of robots.txt files.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<Inner>, Connections);
+
+/// Which connections usual requests go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connections {
+    /// Those that are kept.
+    Kept,
+    /// A new one for each.
+    New,
+}
 
 struct Inner {
     settings: NetSettings,
@@ -67,18 +76,15 @@ impl Client {
         let politeness = Politeness::new(settings.manners.clone());
         let robots = robots::Cache::default();
         let opt_outs = RwLock::default();
-        Ok(Self(Arc::new(Inner {
-            settings,
-            guard,
-            http,
-            titled,
-            fresh,
-            politeness,
-            robots,
-            opt_outs,
-            user_agent,
-            trusts,
-        })))
+        let inner = Inner { settings, guard, http, titled, fresh, politeness, robots, opt_outs, user_agent, trusts };
+        Ok(Self(Arc::new(inner), Connections::Kept))
+    }
+
+    /// The same client, every request of which goes over a connection of its own: what a second look sees must not hang on
+    /// the connection of the first.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self(self.0.clone(), Connections::New)
     }
 
     /// The addresses that may be called.
@@ -314,6 +320,7 @@ impl Client {
         request: reqwest::Request,
     ) -> Result<Result<reqwest::Response, WireError>, NetError> {
         let http = match ask.wire {
+            Wire::Usual if self.1 == Connections::New => &self.0.fresh,
             Wire::Usual => &self.0.http,
             Wire::Titled => &self.0.titled,
             Wire::Fresh => &self.0.fresh,

@@ -294,7 +294,7 @@ SELECT COUNT(*) AS findings
 FROM target_surface ts
 JOIN finding f ON f.surface_id = ts.surface_id
 WHERE ts.target_id = $1 AND ts.removed_s IS NULL
-  AND f.state IN ('resolved', 'retired')";
+  AND f.state IN ('resolved', 'retired') AND f.opens > 0";
 
 pub(super) const FACTS: &str = "
 SELECT f.surface_id, r.slug, f.value, f.pointer, f.from_s

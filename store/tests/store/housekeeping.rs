@@ -177,8 +177,8 @@ async fn conversations_stay_where_something_began_or_ended() {
             look.session = Some(b"{}".to_vec());
             look
         };
-        // Opens, closes, opens again: three conversations that prove something; then the newest.
-        for (hour, letter) in [(0, 'F'), (1, 'P'), (2, 'F'), (3, 'F')] {
+        // Opens, closes, is seen again, which is confirmed: three conversations that prove something; then the newest.
+        for (hour, letter) in [(0, 'F'), (1, 'P'), (2, 'F'), (3, 'F'), (4, 'F')] {
             store.record(&[look(hour, letter)]).await.unwrap();
         }
         assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session").await, 4);

@@ -12,7 +12,8 @@ use plumbline_store::{Error, Store, SurfaceId};
 use sqlx::Row;
 
 use crate::support::{
-    DAY, HOUR, NOON, body, events, for_each_database, judged, number, one_card, rules, ruleset, seen, unseen,
+    DAY, HOUR, NOON, body, events, for_each_database, judged, number, one_card, record_confirmed, rules, ruleset, seen,
+    unseen,
 };
 
 /// The finding of `a2a/e` in words: state, opened_as, cause, resolution.
@@ -132,7 +133,7 @@ async fn what_was_not_evaluated_keeps_its_state_and_turns_stale() {
         let mut broken = judged(rules, &[("common/json", 'F')]);
         broken.profile = None;
         broken.known = Some(plumbline_store::words::Known::Undetermined);
-        store.record(&[seen(surface, NOON + 60, "{", broken)]).await.unwrap();
+        record_confirmed(&store, seen(surface, NOON + 60, "{", broken)).await;
         assert_eq!(finding(&store).await, "open baseline baseline -");
         assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'open'").await, 2);
         assert_eq!(
@@ -151,21 +152,21 @@ async fn what_was_not_evaluated_keeps_its_state_and_turns_stale() {
         );
 
         store
-            .record(&[seen(surface, NOON + 90, "{}", judged(rules, &[("a2a/e", 'F'), ("common/json", 'P')]))])
+            .record(&[seen(surface, NOON + 110, "{}", judged(rules, &[("a2a/e", 'F'), ("common/json", 'P')]))])
             .await
             .unwrap();
         assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE unjudged_since_s IS NOT NULL").await, 0);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'resolved'").await, 1);
         // By name as well as by silence.
-        store.record(&[seen(surface, NOON + 95, "{} ", judged(rules, &[("a2a/e", 'U')]))]).await.unwrap();
+        store.record(&[seen(surface, NOON + 115, "{} ", judged(rules, &[("a2a/e", 'U')]))]).await.unwrap();
         assert_eq!(finding(&store).await, "open baseline baseline -");
         // A partial judgement says nothing of rules it does not name.
         let mut partial = judged(rules, &[("a2a/w", 'P')]);
         partial.is_complete = false;
-        store.record(&[seen(surface, NOON + 99, "{}  ", partial)]).await.unwrap();
+        store.record(&[seen(surface, NOON + 119, "{}  ", partial)]).await.unwrap();
         assert_eq!(finding(&store).await, "open baseline baseline -");
         // A complete one does: the rule does not apply.
-        store.record(&[seen(surface, NOON + 100, "{}   ", judged(rules, &[]))]).await.unwrap();
+        store.record(&[seen(surface, NOON + 120, "{}   ", judged(rules, &[]))]).await.unwrap();
         assert_eq!(finding(&store).await, "resolved baseline baseline fixed");
         assert_eq!(rule_day(&store).await[..2], [0, 0]);
     })
@@ -192,10 +193,8 @@ async fn what_could_not_be_told_is_no_first_look_and_what_has_no_revision_is() {
             .record(&[seen(surface, NOON + 2, "[]", undetermined(&[("common/json", 'P'), ("a2a/e", 'P')]))])
             .await
             .unwrap();
-        store
-            .record(&[seen(surface, NOON + 3, "{}", undetermined(&[("common/json", 'P'), ("a2a/e", 'F')]))])
-            .await
-            .unwrap();
+        let again = undetermined(&[("common/json", 'P'), ("a2a/e", 'F')]);
+        record_confirmed(&store, seen(surface, NOON + 3, "{}", again)).await;
         assert_eq!(finding(&store).await, "open again document -");
     })
     .await;
@@ -214,10 +213,8 @@ async fn a_fix_that_breaks_again_is_a_regression() {
             (4, 'F', "open again document -"),
         ] {
             let document = format!("{{\"n\":{n}}}");
-            store
-                .record(&[seen(surface, NOON + n * 60, &document, judged(rules, &[("a2a/e", letter)]))])
-                .await
-                .unwrap();
+            record_confirmed(&store, seen(surface, NOON + n * 60, &document, judged(rules, &[("a2a/e", letter)])))
+                .await;
             assert_eq!(finding(&store).await, expected, "after {n}");
         }
         assert_eq!(rule_day(&store).await, [1, 1, 1, 2, 1, 1, 0]);
@@ -239,8 +236,13 @@ async fn what_passed_for_a_day_and_breaks_is_a_regression() {
         for at in [NOON, NOON + DAY] {
             store.record(&[seen(surface, at, "{}", judged(rules, &[("a2a/e", 'P')]))]).await.unwrap();
         }
-        store.record(&[seen(surface, NOON + DAY + 60, "[]", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        let broken = seen(surface, NOON + DAY + 60, "[]", judged(rules, &[("a2a/e", 'F')]));
+        store.record(std::slice::from_ref(&broken)).await.unwrap();
+        assert_eq!(finding(&store).await, "pending - - -", "nothing is told of what was seen once");
+        assert!(!events(&store).await.iter().any(|word| word.starts_with("finding.")));
+        store.record(&[Observation { at_s: broken.at_s + 60, is_verification: true, ..broken }]).await.unwrap();
         assert_eq!(finding(&store).await, "open broke document -");
+        assert_eq!(number(&store, "SELECT from_s FROM finding_span").await, NOON + DAY + 60, "since it was seen first");
         let told = store.events_after(plumbline_store::EventId(0), 100).await.unwrap();
         let news = told.iter().find(|event| event.kind.as_str() == "finding.regressed").unwrap();
         assert_eq!(
@@ -276,45 +278,100 @@ async fn our_change_is_never_their_regression() {
     .await;
 }
 
+/// Two rulesets and one change of document in one crawl: old and new document under old and new rules, all cells of
+/// dashboard §4.3.
 #[tokio::test]
 async fn a_new_document_under_new_rules_is_theirs_only_when_that_is_proved() {
     for_each_database(async |store| {
-        let old = ruleset(&store).await;
-        let mut stricter = rules();
-        stricter[0].version = 2;
-        for (n, told, memo, expected) in [
-            (0, None, None, "open broke unknown -"),
-            (1, Some(vec![]), None, "open broke document -"),
-            (2, Some(vec!["a2a/e".to_owned()]), None, "open rule rule -"),
-            (3, None, Some('P'), "open broke document -"),
-            (4, None, Some('F'), "open rule rule -"),
-        ] {
-            let host = format!("h{n}.example");
-            let source = crate::support::domains(&store).await;
-            store.set_targets(source, &[crate::support::card(&host)], NOON).await.unwrap();
-            let surface = crate::support::surface_of(&store, &host).await;
-            let before = format!("{{\"old\":{n}}}");
-            for at in [NOON, NOON + DAY] {
-                store.record(&[seen(surface, at, &before, judged(old, &[("a2a/e", 'P')]))]).await.unwrap();
+        let source = crate::support::domains(&store).await;
+        // The rule changed or is new; the old document under the new rules; the new document under the old ones.
+        type Cell = (bool, Option<char>, Option<char>, &'static str);
+        let cells: [Cell; 12] = [
+            (true, Some('F'), None, "rule rule"),
+            (true, Some('F'), Some('F'), "rule rule"),
+            (true, Some('F'), Some('P'), "rule rule"),
+            (true, Some('P'), Some('F'), "broke document"),
+            (true, Some('P'), Some('P'), "rule joint"),
+            (true, Some('P'), None, "broke unknown"),
+            (true, None, Some('F'), "first unknown"),
+            (true, None, Some('P'), "first unknown"),
+            (true, None, None, "first unknown"),
+            (false, Some('F'), None, "rule rule"),
+            (false, Some('P'), None, "broke document"),
+            (false, None, None, "first unknown"),
+        ];
+        for (n, (is_changed, old_under_new, new_under_old, expected)) in (0_i64..).zip(cells) {
+            let mut before = rules();
+            before[0].version = u32::try_from(100 + n).unwrap();
+            let mut after = rules();
+            after[0].version = u32::try_from(200 + n).unwrap();
+            if !is_changed {
+                before.remove(0);
             }
-            let new = store.ensure_ruleset("2", &stricter, NOON).await.unwrap();
-            if let Some(letter) = memo {
+            let hosts = [format!("a{n}.example"), format!("b{n}.example")];
+            let cards: Vec<_> = hosts.iter().map(|host| crate::support::card(host)).collect();
+            store.add_targets(source, &cards, NOON).await.unwrap();
+            let surface = crate::support::surface_of(&store, &hosts[0]).await;
+            let elsewhere = crate::support::surface_of(&store, &hosts[1]).await;
+            let [old_text, new_text] = ["old", "new"].map(|which| format!("{{\"{which}\":{n}}}"));
+
+            let old = store.ensure_ruleset("1", &before, NOON - 100 * DAY).await.unwrap();
+            let passing: &[(&'static str, char)] =
+                if is_changed { &[("a2a/e", 'P'), ("a2a/w", 'P')] } else { &[("a2a/w", 'P')] };
+            for at in [NOON, NOON + DAY] {
+                store.record(&[seen(surface, at, &old_text, judged(old, passing))]).await.unwrap();
+            }
+            if let Some(letter) = new_under_old {
+                // Another surface served the new document while the old rules were in use.
+                let look = seen(elsewhere, NOON, &new_text, judged(old, &[("a2a/e", letter)]));
+                store.record(&[look]).await.unwrap();
+            }
+            let new = store.ensure_ruleset("2", &after, NOON + DAY).await.unwrap();
+            if let Some(letter) = old_under_new {
                 let document = store.last_document(surface).await.unwrap().unwrap().id;
                 store.remember(document, &judged(new, &[("a2a/e", letter)]), NOON).await.unwrap();
             }
-            let mut after = seen(surface, NOON + DAY + 60, "{\"new\":1}", judged(new, &[("a2a/e", 'F')]));
-            after.fires_on_old = told;
-            store.record(&[after]).await.unwrap();
+            let look = seen(surface, NOON + DAY + 60, &new_text, judged(new, &[("a2a/e", 'F'), ("a2a/w", 'P')]));
+            let recorded = record_confirmed(&store, look).await;
             let found = sqlx::query("SELECT state, opened_as, cause FROM finding WHERE surface_id = $1")
                 .bind(surface.0)
                 .fetch_one(store.reader())
                 .await
                 .unwrap();
             let words: Vec<String> = (0..3).map(|n| found.get(n)).collect();
-            assert_eq!(format!("{} -", words.join(" ")), expected, "case {n}");
-            stricter[0].version += 1;
-            // The old rules again for the next case.
-            store.ensure_ruleset("1", &rules(), NOON - 100 * DAY).await.unwrap();
+            assert_eq!(words.join(" "), format!("open {expected}"), "cell {n}");
+            assert_eq!(recorded.regressed, i64::from(expected == "broke document"), "cell {n}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_crawler_says_of_the_old_document_goes_before_what_is_remembered() {
+    for_each_database(async |store| {
+        for (n, fires, expected) in [(0, vec![], "broke document"), (1, vec!["a2a/n".to_owned()], "rule rule")] {
+            let old = ruleset(&store).await;
+            let host = format!("h{n}.example");
+            let source = crate::support::domains(&store).await;
+            store.add_targets(source, &[crate::support::card(&host)], NOON).await.unwrap();
+            let surface = crate::support::surface_of(&store, &host).await;
+            for at in [NOON, NOON + DAY] {
+                store.record(&[seen(surface, at, "{}", judged(old, &[("a2a/e", 'P')]))]).await.unwrap();
+            }
+            let mut more = rules();
+            more.push(crate::support::rule("a2a/n"));
+            let new = store.ensure_ruleset("2", &more, NOON + DAY).await.unwrap();
+            let mut look = seen(surface, NOON + DAY + 60, "[]", judged(new, &[("a2a/e", 'P'), ("a2a/n", 'F')]));
+            look.fires_on_old = Some(fires);
+            record_confirmed(&store, look).await;
+            let words: String = sqlx::query_scalar(
+                "SELECT note FROM event WHERE surface_id = $1 AND kind IN (1, 2) ORDER BY id DESC LIMIT 1",
+            )
+            .bind(surface.0)
+            .fetch_one(store.reader())
+            .await
+            .unwrap();
+            assert_eq!(words, expected);
         }
     })
     .await;
@@ -331,10 +388,8 @@ async fn only_the_clock_or_behaviour_moved() {
         for at in [NOON, NOON + DAY] {
             store.record(&[seen(surface, at, "{}", judged(rules, &[("a2a/e", 'P'), ("a2a/w", 'P')]))]).await.unwrap();
         }
-        let recorded = store
-            .record(&[seen(surface, NOON + 2 * DAY, "{}", judged(rules, &[("a2a/e", 'F'), ("a2a/w", 'F')]))])
-            .await
-            .unwrap();
+        let both = judged(rules, &[("a2a/e", 'F'), ("a2a/w", 'F')]);
+        let recorded = record_confirmed(&store, seen(surface, NOON + 2 * DAY, "{}", both)).await;
         assert_eq!(finding(&store).await, "open broke clock -");
         assert_eq!((recorded.opened, recorded.regressed), (2, 1), "behaviour is theirs, the clock is nobody's");
     })

@@ -125,7 +125,7 @@ async fn without_room_bodies_are_let_go_and_findings_are_not() {
         };
         store.record(&[look(0, "{\"kept\":1}", 'P')]).await.unwrap();
         store.note_disk(&FULL, NOON).await.unwrap();
-        store.record(&[look(1, "{\"let\":\"go\"}", 'F')]).await.unwrap();
+        crate::support::record_confirmed(&store, look(1, "{\"let\":\"go\"}", 'F')).await;
         let document = store.last_document(surface).await.unwrap().unwrap();
         assert_eq!((document.bytes, document.raw_len, document.is_cut), (None, 12, false));
         assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'open'").await, 1);
