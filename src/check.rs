@@ -49,6 +49,7 @@ const MAX_BYTES: u64 = 64 << 20;
   plumbline check . --rule 'a2a/*' --ignore '*/skill-*'    some rules only
   plumbline check https://agent.example                    an agent's card, asked for as the crawler asks
   plumbline check https://tools.example/mcp --record s.json  an MCP endpoint, probed in every era
+  plumbline check --stdio -- npx -y @example/tides         a command that speaks MCP over its standard streams
   plumbline check s.json                                   the same conversation, judged again offline
   curl -s https://agent.example/card | plumbline check - --kind a2a-card --from https://agent.example/card
   plumbline check agent-card.json --jwks keys.json         signatures are checked with these keys
@@ -73,6 +74,13 @@ pub struct Arguments {
     /// Public keys (a JWK Set) to check the signatures of agent cards with; nothing is fetched.
     #[arg(long, value_name = "FILE|-")]
     jwks: Option<String>,
+    /// What is named is a command that speaks MCP over its standard streams, with its arguments: it is started, talked to
+    /// and ended. It gets PATH and the variables of --env, and nothing else of the environment.
+    #[arg(long, conflicts_with_all = ["offline", "kind", "from", "jwks", "header_env"])]
+    stdio: bool,
+    /// A variable that a command of --stdio gets; may be given several times.
+    #[arg(long, value_name = "VARIABLE", requires = "stdio")]
+    env: Vec<String>,
     /// Ask an endpoint only what every client asks; without it odd but harmless requests are made too.
     #[arg(long)]
     plain: bool,
@@ -169,8 +177,11 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
     }
     let selection = Selection::new(&arguments.rule, &arguments.ignore)?;
     let mut baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
-    let inputs = inputs(&arguments.files, arguments.offline)?;
-    let mut checked = check_all(&inputs, arguments, &settings)?;
+    let mut checked = if arguments.stdio {
+        vec![check_command(arguments, &settings)]
+    } else {
+        check_all(&inputs(&arguments.files, arguments.offline)?, arguments, &settings)?
+    };
     tell_passed_over(&checked);
     checked.retain(|one| !matches!(one.outcome, Outcome::PassedOver(_)));
     for one in &mut checked {
@@ -218,6 +229,12 @@ fn check_all(inputs: &[Input], arguments: &Arguments, settings: &Settings) -> Re
         known: Vec::new(),
     };
     Ok(inputs.iter().zip(outcomes).map(named).collect())
+}
+
+/// A command, started and talked to.
+fn check_command(arguments: &Arguments, settings: &Settings) -> One {
+    let outcome = live::judge_command(&arguments.files, arguments, settings).into();
+    One { name: arguments.files.join(" "), is_named: true, outcome, marks: Vec::new(), known: Vec::new() }
 }
 
 /// One input and what came of it.

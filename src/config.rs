@@ -42,12 +42,13 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
             }
             writeln!(
                 out,
-                "{}: right. Watches {} registries, {} agent cards, {} single addresses, {} files.",
+                "{}: right. Watches {} registries, {} agent cards, {} single addresses, {} files, {} commands.",
                 file.display(),
                 targets.registries.len(),
                 domains.cards.len(),
                 targets.urls.len(),
-                targets.files.len()
+                targets.files.len(),
+                targets.commands.len()
             )?;
             if !domains.problems.is_empty() {
                 return Ok(ExitCode::from(1));

@@ -75,6 +75,7 @@ impl Sample {
         settings.domains = targets.domains;
         settings.urls.clear();
         settings.files.clear();
+        settings.commands.clear();
         settings.net.allow_networks.0.push(loopback());
         settings.net.manners.pace_ms = 0;
         settings.crawl.card_interval_s = 30;

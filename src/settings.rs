@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::probe::mcp::ProbeSettings;
-use plumbline_crawler::settings::{CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
+use plumbline_crawler::probe::stdio::StdioSettings;
+use plumbline_crawler::settings::{CommandTarget, CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
 use plumbline_rules::judge;
 use plumbline_rules::rule_settings::RuleSetting;
 use plumbline_rules::settings::Described;
@@ -33,6 +34,8 @@ plumbline_rules::settings! {
         pub crawl: CrawlSettings = CrawlSettings::default(),
         /// MCP endpoints: what they are asked, and how long is waited.
         pub probe: ProbeSettings = ProbeSettings::default(),
+        /// Commands that speak MCP over their standard streams: how long is waited, and what they may cost.
+        pub stdio: StdioSettings = StdioSettings::default(),
         /// How long things are kept.
         pub retention: Retention = Retention::default(),
         /// Who watches the watcher.
@@ -55,6 +58,8 @@ plumbline_rules::settings! {
         pub urls: Vec<SingleUrl> = Vec::new(),
         /// Documents on disk.
         pub files: Vec<FileTarget> = Vec::new(),
+        /// MCP servers that are commands of your own. Nothing else is ever started.
+        pub commands: Vec<CommandTarget> = Vec::new(),
     }
 }
 
@@ -146,6 +151,7 @@ impl Settings {
             domains: self.domains.clone(),
             urls: self.urls.clone(),
             files: self.files.clone(),
+            commands: self.commands.clone(),
         };
         if named == Targets::default() { Targets::builtin() } else { named }
     }
@@ -203,6 +209,14 @@ impl Settings {
         for file in &self.files {
             if !seen.insert(format!("file {}", file.path)) {
                 bail!("files: `{}` stands twice", file.path);
+            }
+        }
+        for command in &self.commands {
+            if command.command.first().is_none_or(String::is_empty) {
+                bail!("commands.command: `{}` names no program", command.name);
+            }
+            if !seen.insert(format!("command {}", command.name)) {
+                bail!("commands: `{}` stands twice", command.name);
             }
         }
         Ok(self)
@@ -282,6 +296,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("web", WebSettings::FIELDS),
         ("crawl", CrawlSettings::FIELDS),
         ("probe", ProbeSettings::FIELDS),
+        ("stdio", StdioSettings::FIELDS),
         ("retention", Retention::FIELDS),
         ("watch", WatchSettings::FIELDS),
         ("limits", judge::LimitSettings::FIELDS),
@@ -344,6 +359,11 @@ fn example_of(key: &str) -> &'static str {
              headers_env = { authorization = \"AGENT_TOKEN\" }"
         }
         "urls" => "[[urls]]\nurl = \"https://example.com/openapi.json\"\nkind = \"openapi\"\ntags = [\"tier=2\"]",
+        "commands" => {
+            "[[commands]]\nname = \"tides\"\ncommand = [\"npx\", \"-y\", \"@example/tides-mcp\"]\n\
+             env = [\"PATH\", \"HOME\"]     # names of variables; nothing else is passed on\n\
+             tools = [{ name = \"tide_table\", arguments = { harbour = \"Bergen\" } }]   # only these are called"
+        }
         _ => "[[files]]\npath = \"cards/tides.json\"\nkind = \"a2a-card\"\nown = true",
     }
 }

@@ -181,6 +181,8 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         variants: Default::default(),
         registries,
         headers: named.headers,
+        commands: named.commands,
+        stdio: settings.stdio,
         reporter: lasting.reporter,
         holder: lasting.holder,
         witness: lasting.witness,

@@ -18,6 +18,7 @@ use plumbline_store::words::{Role, SurfaceKind};
 use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
+use crate::probe::stdio::{self, CommandAsk};
 use crate::round::{client_for, next_due, said, weighed};
 use crate::targets::host_of;
 use crate::{CrawlError, Crawler};
@@ -61,12 +62,20 @@ pub(crate) async fn observe(
     crawl: CrawlId,
     surface: &DueSurface,
 ) -> Result<Observation, CrawlError> {
-    let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
     let odd = crawler.probing.odd_requests && is_first_today(crawler, surface).await?;
-    let ask = EndpointAsk { url: surface.url.clone(), headers, odd };
-    let mut observed = mcp::observe(&client_for(crawler, surface), &ask, &crawler.probing).await?;
+    let command = crawler.commands.get(&surface.url);
+    let mut observed = match command {
+        Some(command) => stdio::observe(&CommandAsk { odd, ..command.clone() }, &crawler.stdio).await?,
+        None => {
+            let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
+            let ask = EndpointAsk { url: surface.url.clone(), headers, odd };
+            mcp::observe(&client_for(crawler, surface), &ask, &crawler.probing).await?
+        }
+    };
     let now_s = crawler.now_s();
-    observed.outcome = weighed(crawler, surface, &observed, now_s).await;
+    if command.is_none() {
+        observed.outcome = weighed(crawler, surface, &observed, now_s).await;
+    }
     let traits = crawler.traits_of(surface).await?;
     let ruleset = crawler.ruleset_of(&traits).await?;
     // The address of a listing is judged there.
@@ -129,6 +138,8 @@ fn served(described: Option<&serde_json::Value>) -> Served {
 
 /// Bytes of one body that are kept with the conversation.
 const KEPT_BODY: usize = 64 << 10;
+/// Bytes of all lines of a command that are kept with the conversation.
+const KEPT_LINES: usize = 1 << 20;
 
 /// The conversation for the record: secrets as length and hash, of long bodies the beginning. A document of record stays
 /// whole.
@@ -137,6 +148,9 @@ pub(crate) fn kept(session: &Session, of_record: Option<usize>) -> Option<Vec<u8
     let exchanges = session.exchanges.iter_mut().enumerate().filter(|(number, _)| Some(*number) != of_record);
     for response in exchanges.filter_map(|(_, exchange)| exchange.response.as_mut()) {
         response.shorten(KEPT_BODY);
+    }
+    if let Some(stdio) = &mut session.stdio {
+        stdio.shorten(KEPT_BODY, KEPT_LINES);
     }
     serde_json::to_vec(&session).ok()
 }

@@ -40,6 +40,7 @@ use plumbline_store::steering::OptOuts;
 use crate::net::{Client, Header, NetError};
 use crate::probe::a2a::keys::KeySets;
 use crate::probe::mcp::ProbeSettings;
+use crate::probe::stdio::{CommandAsk, StdioSettings};
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
 use crate::walk::RegistrySource;
@@ -65,6 +66,10 @@ pub struct Crawler {
     pub registries: Vec<RegistrySource>,
     /// The operator's headers by the address they go to.
     pub headers: HashMap<String, Vec<Header>>,
+    /// The operator's commands by the address they are kept under.
+    pub commands: HashMap<String, CommandAsk>,
+    /// What commands may cost.
+    pub stdio: StdioSettings,
     /// Who watches.
     pub reporter: Reporter,
     /// The name of this process on leases and crawls.

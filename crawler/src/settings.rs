@@ -183,6 +183,53 @@ pub struct FileTarget {
     pub own: bool,
 }
 
+/// An MCP server that is a command, talked to over its standard streams. Only commands named here are ever started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandTarget {
+    /// The name shown for it, unique among commands.
+    pub name: String,
+    /// The program and its arguments. No shell reads them.
+    pub command: Vec<String>,
+    /// Names of the variables that it gets; its environment holds nothing else.
+    #[serde(default = "usual_variables")]
+    pub env: Vec<String>,
+    /// Where it is started; without it in an empty folder that is removed afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Tools that may be called, with their arguments. No other is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<OwnTool>,
+    /// Tags, such as `tier=1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Who stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Seconds between two runs; without it `crawl.endpoint_interval_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<u64>,
+}
+
+fn usual_variables() -> Vec<String> {
+    vec!["PATH".to_owned()]
+}
+
+/// A tool of the operator's own server that may be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnTool {
+    /// Its name.
+    pub name: String,
+    /// What it is called with.
+    #[serde(default = "no_arguments")]
+    pub arguments: serde_json::Value,
+}
+
+fn no_arguments() -> serde_json::Value {
+    serde_json::json!({})
+}
+
 /// Everything that is watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
@@ -194,6 +241,8 @@ pub struct Targets {
     pub urls: Vec<SingleUrl>,
     /// Files.
     pub files: Vec<FileTarget>,
+    /// Commands.
+    pub commands: Vec<CommandTarget>,
 }
 
 impl Targets {

@@ -1,6 +1,7 @@
 //! From settings to targets: what each named agent, address and file is called and where it is looked at.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use http::header::{HeaderName, HeaderValue};
 use plumbline_rules::kind::Kind;
@@ -12,7 +13,8 @@ use url::Url;
 
 use crate::net::Header;
 use crate::opt_out;
-use crate::settings::{Domains, FileTarget, SingleUrl, Targets};
+use crate::probe::stdio::CommandAsk;
+use crate::settings::{CommandTarget, Domains, FileTarget, SingleUrl, Targets};
 use crate::sources::domains::{self, Card};
 
 /// What the settings name, ready for the store and the probes.
@@ -22,6 +24,8 @@ pub struct Named {
     pub sources: Vec<(SourceKind, &'static str, Vec<NewTarget>)>,
     /// The operator's headers by the address they go to.
     pub headers: HashMap<String, Vec<Header>>,
+    /// The operator's commands by the address they are kept under.
+    pub commands: HashMap<String, CommandAsk>,
     /// Lines that were left out, a sentence each.
     pub problems: Vec<String>,
 }
@@ -64,10 +68,13 @@ pub fn named(targets: &Targets, variable: &impl Fn(&str) -> Option<String>) -> R
         urls.push(url_target(single));
     }
     let files = targets.files.iter().map(file_target).collect();
+    let commands = targets.commands.iter().map(command_target).collect();
+    named.commands = targets.commands.iter().map(|one| (command_url(&one.name), command_ask(one, variable))).collect();
     named.sources = vec![
         (SourceKind::Domains, "domains", cards),
         (SourceKind::Settings, "urls", urls),
         (SourceKind::Settings, "files", files),
+        (SourceKind::Settings, "commands", commands),
     ];
     Ok(named)
 }
@@ -151,6 +158,42 @@ fn file_target(file: &FileTarget) -> NewTarget {
         interval_s: seconds(file.interval_s),
     }
 }
+
+fn command_target(command: &CommandTarget) -> NewTarget {
+    NewTarget {
+        kind: TargetKind::McpServer,
+        key: command_url(&command.name),
+        name: Some(command.name.clone()),
+        url: command_url(&command.name),
+        surface: SurfaceKind::McpEndpoint,
+        role: Role::Main,
+        host: None,
+        owner: owner(command.owner.as_deref(), ""),
+        tags: tags(&command.tags),
+        is_own: true,
+        interval_s: seconds(command.interval_s),
+    }
+}
+
+/// How a command is started. A variable that is not set here is not set there.
+fn command_ask(command: &CommandTarget, variable: &impl Fn(&str) -> Option<String>) -> CommandAsk {
+    let env = command.env.iter().filter_map(|name| Some((name.clone(), variable(name)?)));
+    CommandAsk {
+        url: command_url(&command.name),
+        command: command.command.clone(),
+        env: env.collect(),
+        folder: command.folder.as_ref().map(PathBuf::from),
+        odd: true,
+        tools: command.tools.clone(),
+    }
+}
+
+/// The address under which a command is kept.
+pub fn command_url(name: &str) -> String {
+    format!("{COMMAND_SCHEME}{name}")
+}
+
+const COMMAND_SCHEME: &str = "stdio:";
 
 /// The address under which a file's surface is kept.
 pub fn file_url(path: &str) -> String {

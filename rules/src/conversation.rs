@@ -431,7 +431,12 @@ impl Turn<'_> {
 
     /// A recognised error of the revision without sessions, with the status it goes with.
     pub fn is_modern_error(&self) -> bool {
-        self.status() == Some(400) && matches!(self.error_code(), Some(-32022..=-32020))
+        (self.status() == Some(400) || self.is_stdio()) && matches!(self.error_code(), Some(-32022..=-32020))
+    }
+
+    /// Whether it went over the standard streams of a command, where there is neither a status nor a header.
+    pub fn is_stdio(&self) -> bool {
+        self.exchange.request.method == "STDIO"
     }
 
     /// The revisions that an error says are supported.

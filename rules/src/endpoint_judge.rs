@@ -22,15 +22,21 @@ pub(crate) fn judge_endpoint(session: &Session, version: Option<&str>, given: &G
     let conversation = Conversation::read(session, version, given.era.as_deref(), given.capabilities.as_ref());
     let judging = Judging { session, conversation: &conversation, version, given, settings };
     let mut said = Said::default();
-    said.add(judging.way());
+    let is_stdio = session.stdio.is_some();
+    if !is_stdio {
+        said.add(judging.way());
+    }
     for turn in conversation.turns.iter().filter(|turn| turn.is_about_endpoint()) {
         judging.messages(turn, &mut said);
     }
     judging.listings(&mut said);
     judging.server_messages(&mut said);
-    judging.metadata(&mut said);
-    judging.cards(&mut said);
-    for result in judging.conversation() {
+    if !is_stdio {
+        judging.metadata(&mut said);
+        judging.cards(&mut said);
+    }
+    // Most of what is said of a conversation is about HTTP: its statuses, headers and sessions.
+    for result in judging.conversation().into_iter().filter(|result| !is_stdio || holds_over_stdio(result.rule.id)) {
         said.add_result(result);
     }
     let (profile, known) = profile(&conversation);
@@ -98,6 +104,12 @@ impl Judging<'_> {
         for message in &turn.answer.messages {
             if message.event.is_none() && message.number == turn.number {
                 let is_judged = turn.exchange.request.method == "POST" && turn.answer.is_json;
+                if turn.is_stdio() {
+                    let subject =
+                        Subject { session: None, ..self.subject(Some(Kind::JsonrpcResponse), None, version, &given) };
+                    said.add_at(judge(&message.document, &subject, self.settings), &message.place(), turn.number);
+                    continue;
+                }
                 if !is_judged || self.is_other_json(turn, message) || is_unlabelled(turn, message) {
                     continue;
                 }
@@ -322,6 +334,11 @@ impl Judging<'_> {
         };
         judge_conversation(self.conversation, &context)
     }
+}
+
+/// Whether a rule about conversations is one about commands as well.
+fn holds_over_stdio(id: &str) -> bool {
+    id.starts_with("mcp/stdio-")
 }
 
 /// Words without a label: they claim to be nothing.

@@ -61,6 +61,7 @@ impl Session {
         match first.map(|exchange| (exchange.step, exchange.request.method.as_str())) {
             Some((Some(Step::Card | Step::CardPlain | Step::CardLegacy), _)) => Surface::AgentCard,
             Some((Some(Step::RegistryPage), _)) => Surface::Registry,
+            _ if self.stdio.is_some() => Surface::Mcp,
             Some((Some(Step::Discover | Step::Initialize | Step::HttpSse), _) | (None, "POST")) => Surface::Mcp,
             _ => Surface::Any,
         }
@@ -170,7 +171,29 @@ impl From<Vec<Exchange>> for Session {
     }
 }
 
+impl Stdio {
+    /// Leaves of the lines what a record keeps of them: so many bytes of one line and of all of them, the first ones.
+    pub fn shorten(&mut self, most_of_one: usize, most_of_all: usize) {
+        let mut left = most_of_all;
+        for line in &mut self.lines {
+            line.shorten(most_of_one.min(left));
+            left -= line.raw.as_ref().or(line.raw_base64.as_ref()).map_or(0, String::len);
+        }
+    }
+}
+
 impl StdioLine {
+    fn shorten(&mut self, most: usize) {
+        if let Some(raw) = self.raw.as_mut().filter(|raw| raw.len() > most) {
+            raw.truncate(raw.floor_char_boundary(most));
+            self.is_cut = true;
+        }
+        if let Some(encoded) = self.raw_base64.as_mut().filter(|encoded| encoded.len() > most) {
+            encoded.truncate(most / 4 * 4);
+            self.is_cut = true;
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> Cow<'_, [u8]> {

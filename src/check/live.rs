@@ -6,8 +6,10 @@ use plumbline_crawler::net::{Client, Header};
 use plumbline_crawler::probe::a2a::CardAsk;
 use plumbline_crawler::probe::a2a::keys::KeySets;
 use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings};
+use plumbline_crawler::probe::stdio::CommandAsk;
 use plumbline_crawler::probe::{self, Body, Observed};
 use plumbline_crawler::sources::domains::card_address;
+use plumbline_crawler::targets::command_url;
 use plumbline_crawler::words;
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Subject, judge};
@@ -51,14 +53,37 @@ pub fn judge_url(url: &str, arguments: &Arguments, settings: &Settings) -> Resul
             _ => probe::document::observe(&client, url, kind.unwrap_or(Kind::Unknown), &[], None).await,
         }
     })?;
-    if let Some(path) = &arguments.record {
-        let session = serde_json::to_vec_pretty(&observed.session.clone().masked())?;
-        std::fs::write(path, session).with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    record(&observed, arguments)?;
     match kind {
         Some(Kind::McpEndpoint) => Ok(judged_endpoint(&observed, arguments, settings)),
         _ => judged_document(url, kind, &observed, arguments, settings),
     }
+}
+
+/// Starts a command, talks to it over its standard streams, and judges what it said.
+pub fn judge_command(command: &[String], arguments: &Arguments, settings: &Settings) -> Result<Checked> {
+    let names = ["PATH"].into_iter().chain(arguments.env.iter().map(String::as_str));
+    let env = names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+    let ask = CommandAsk {
+        url: command_url(command.first().map_or("", String::as_str)),
+        command: command.to_vec(),
+        env,
+        folder: Some(std::env::current_dir().context("there is no working folder")?),
+        odd: !arguments.plain,
+        tools: Vec::new(),
+    };
+    let observed = wiring::runtime()?.block_on(probe::stdio::observe(&ask, &settings.stdio))?;
+    record(&observed, arguments)?;
+    Ok(judged_endpoint(&observed, arguments, settings))
+}
+
+/// Keeps what was said, where that is asked for.
+fn record(observed: &Observed, arguments: &Arguments) -> Result<()> {
+    if let Some(path) = &arguments.record {
+        let session = serde_json::to_vec_pretty(&observed.session.clone().masked())?;
+        std::fs::write(path, session).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A header whose value is in the environment, so that it stands in no history of commands.

@@ -248,6 +248,8 @@ impl Client {
             }
             Ok(answer) => {
                 let mut response = record::head(answer.status(), answer.headers());
+                exchange.head_ms = Some(u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX));
+                exchange.peer = record::peer(&answer);
                 heard(turn.as_ref(), &response, Utc::now());
                 let location = answer.headers().get(header::LOCATION).map(record::text);
                 let next = next_hop(ask.way, hop, response.status, location.as_deref(), trail);
@@ -523,6 +525,7 @@ fn http_client(
 fn builder(settings: &NetSettings, resolver: GuardedResolver, wire: Wire) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder()
         .dns_resolver(resolver)
+        .tls_info(true)
         // A proxy would connect to addresses that the guard never saw.
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())

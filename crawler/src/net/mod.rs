@@ -11,6 +11,7 @@
 
 mod ask;
 mod body;
+mod certificate;
 pub mod client;
 mod failure;
 pub mod guard;

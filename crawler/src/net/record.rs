@@ -6,11 +6,12 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use plumbline_rules::session::{Exchange, Request, Response, WireError};
+use plumbline_rules::session::{Exchange, Peer, Request, Response, WireError};
 use url::Url;
 
 use super::ask::Ask;
 use super::body::Body;
+use super::certificate;
 use super::limits::{MAX_RECORDED_VALUE, MAX_URL};
 use super::redirect::Hop;
 
@@ -47,6 +48,13 @@ pub(super) fn bad_url(ask: &Ask, text: &str) -> Exchange {
 fn refused(ask: &Ask, request: Request, error: WireError) -> Exchange {
     let at_ms = Utc::now().timestamp_millis();
     Exchange { step: ask.step, request, error: Some(error), at_ms, ..Exchange::default() }
+}
+
+/// Who gave an answer.
+pub(super) fn peer(answer: &reqwest::Response) -> Option<Peer> {
+    let tls = answer.extensions().get::<reqwest::tls::TlsInfo>();
+    let certificate = tls.and_then(|tls| tls.peer_certificate()).and_then(certificate::read);
+    Some(Peer { address: answer.remote_addr()?.to_string(), http: format!("{:?}", answer.version()), certificate })
 }
 
 /// The head of an answer; its body comes later.

@@ -3,6 +3,7 @@
 pub mod a2a;
 pub mod document;
 pub mod mcp;
+pub mod stdio;
 
 use bytes::Bytes;
 use plumbline_rules::reach::Outcome;

@@ -17,7 +17,15 @@ async fn a_certificate_of_a_trusted_authority_is_good() {
     let authority = Authority::named("ours");
     let server = authority.serving("localhost", |_| {}).await;
     let url = format!("https://localhost:{}/", server.address.port());
-    assert_eq!(end(&fetch_with(trusting(&authority), &url).await), End::Answer(200, None));
+    let fetched = fetch_with(trusting(&authority), &url).await;
+    assert_eq!(end(&fetched), End::Answer(200, None));
+    let peer = fetched.last().peer.clone().expect("somebody answered");
+    assert!(peer.address.ends_with(&format!(":{}", server.address.port())), "{peer:?}");
+    let certificate = peer.certificate.expect("it showed one");
+    assert!(
+        certificate.issuer.contains("ours") && certificate.not_before_s < certificate.not_after_s,
+        "{certificate:?}"
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plumbline_rules::judge::{Given, Settings};
 use plumbline_rules::report::CheckedSignature;
-use plumbline_rules::session::{self, Exchange, Session, StreamEnd, Surface};
+use plumbline_rules::session::{self, Exchange, Peer, Session, StreamEnd, Surface};
 use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::{Detection, Standing};
 use plumbline_store::ids::SurfaceId;
@@ -86,6 +86,9 @@ struct Shown {
     body: Vec<String>,
     /// How long it took and how it ended, in words.
     timing: String,
+    /// Who answered, in words: address, version of HTTP, certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
     /// A command that asks the same, line by line.
     curl: Vec<String>,
     /// What rests on it.
@@ -212,6 +215,7 @@ fn shown(number: usize, exchange: &Exchange, findings: &[&FindingRow]) -> Shown 
         headers: response.map(|response| lines(&response.headers)).unwrap_or_default(),
         body: body.map(|body| beginning(&body)).unwrap_or_default(),
         timing: timing(exchange),
+        peer: exchange.peer.as_ref().map(peer),
         curl: lines_of(&curl(request)),
         findings: findings.iter().flat_map(|finding| resting(finding, number)).collect(),
     }
@@ -230,8 +234,19 @@ fn lines_of(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+fn peer(peer: &Peer) -> String {
+    let seen = format!("{}, {}", peer.address, peer.http);
+    let Some(certificate) = &peer.certificate else { return seen };
+    let ends = chrono::DateTime::from_timestamp(certificate.not_after_s, 0);
+    let ends = ends.map_or_else(String::new, |ends| format!(", holds until {}", ends.format("%Y-%m-%d %H:%M UTC")));
+    format!("{seen}, certificate issued by {}{ends}", certificate.issuer)
+}
+
 fn timing(exchange: &Exchange) -> String {
     let mut timing = format!("{} ms", exchange.took_ms);
+    if let Some(head_ms) = exchange.head_ms.filter(|head_ms| *head_ms < exchange.took_ms) {
+        timing.push_str(&format!(", {head_ms} ms to the first byte"));
+    }
     if let Some(stream) = exchange.response.as_ref().and_then(|response| response.stream.as_ref()) {
         let end = match stream.end {
             StreamEnd::Closed => "closed by the server",

@@ -23,6 +23,14 @@ const MADE_UP_METHOD: &str = "plumbline/does-not-exist";
 /// Half a message.
 const HALF_A_MESSAGE: &str = r#"{"jsonrpc":"2.0","id":91,"method":"#;
 
+/// The lists by the capability that declares them.
+pub const LISTS: [(&str, &str); 4] = [
+    ("tools", "tools/list"),
+    ("resources", "resources/list"),
+    ("resources", "resources/templates/list"),
+    ("prompts", "prompts/list"),
+];
+
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -86,6 +94,11 @@ impl Message {
         self
     }
 
+    /// A body that breaks off in place of its own.
+    pub fn broken_off(self) -> Message {
+        self.raw(HALF_A_MESSAGE)
+    }
+
     /// The same, after a while.
     pub fn after(mut self, pause: Duration) -> Message {
         self.pause = pause;
@@ -119,8 +132,13 @@ pub mod modern {
         json!({ META_VERSION: version, META_CLIENT: client(), META_CAPABILITIES: {} })
     }
 
-    fn request(step: Step, id: i64, method: &str, mut params: Value) -> Message {
-        params["_meta"] = meta(MODERN);
+    /// Any request; what `params` holds of `_meta` stands beside what the revision asks for.
+    pub fn request(step: Step, id: i64, method: &str, mut params: Value) -> Message {
+        let mut whole = meta(MODERN);
+        if let (Some(whole), Some(own)) = (whole.as_object_mut(), params["_meta"].as_object()) {
+            whole.extend(own.clone());
+        }
+        params["_meta"] = whole;
         Message::post(step, &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .with("mcp-protocol-version", MODERN)
             .with("mcp-method", method)
@@ -255,7 +273,8 @@ pub mod legacy {
             }
         }
 
-        fn request(&self, step: Step, id: &Value, method: &str, params: Option<Value>) -> Message {
+        /// Any request.
+        pub fn request(&self, step: Step, id: &Value, method: &str, params: Option<Value>) -> Message {
             let mut body = json!({ "jsonrpc": "2.0", "id": id, "method": method });
             if let Some(params) = params {
                 body["params"] = params;

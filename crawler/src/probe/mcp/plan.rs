@@ -14,7 +14,7 @@ use plumbline_rules::session::{Exchange, Session, Step, WireError};
 use url::Url;
 
 use super::message::legacy::{Agreed, initialize};
-use super::message::{Message, modern};
+use super::message::{LISTS, Message, modern};
 
 /// Pages of one list that are followed.
 const MOST_PAGES: usize = 200;
@@ -29,14 +29,6 @@ const SURVIVES_DELETE: &str = "2025-06-18";
 /// The revision since which servers survive odd requests. The Python SDK 1.8, which knows only 2024-11-05, answers a
 /// method that it does not know with nothing and every later request of anybody with 500.
 const SURVIVES_ODD: &str = "2025-03-26";
-
-/// The lists by the capability that declares them.
-const LISTS: [(&str, &str); 4] = [
-    ("tools", "tools/list"),
-    ("resources", "resources/list"),
-    ("resources", "resources/templates/list"),
-    ("prompts", "prompts/list"),
-];
 
 /// What is wanted of a run.
 #[derive(Debug, Clone, PartialEq)]
