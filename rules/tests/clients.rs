@@ -30,6 +30,10 @@ const BESIDE: &[(&str, &str)] = &[
 const SOMETIMES: &[(&str, &str)] = &[
     // It reads `jsonrpc` as JSONRPC, and not `json-rpc`.
     ("a2a/binding-misspelled", "@a2a-js/sdk 1.3.0"),
+    // It refuses `capabilities` that are a text, and reads every other wrong type past.
+    ("a2a/wrong-type", "@a2a-js/sdk 1.3.0"),
+    // It takes a scheme without a type for mutual TLS, and refuses one of an unknown type.
+    ("a2a/scheme-type-unrecognised", "a2a-sdk 0.3.26"),
     // It takes a cursor that is null for none, and no other that is not text.
     ("mcp/cursor-type", "mcp 1.30.0"),
 ];

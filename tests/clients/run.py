@@ -64,7 +64,7 @@ def change(fault):
         return f"the body is {fault['raw']}"
     said = [f"{pointer} is not there" for pointer in fault.get("remove", [])]
     said += [f"{pointer} is {json.dumps(value, ensure_ascii=False)}" for pointer, value in fault.get("set", {}).items()]
-    return ", ".join(said)
+    return ", ".join(said) or "as its release asks for it"
 
 
 class Case:

@@ -13,7 +13,7 @@ struct Tested {
     id: &'static str,
     /// As people call it.
     name: &'static str,
-    /// Halves of a profile it can read at all.
+    /// Releases whose sound cards it opens (docs/clients.md), oldest first; of a card with two halves it takes the newer.
     reads: &'static [&'static str],
     /// What a person must know about the test.
     with: &'static str,
@@ -21,12 +21,12 @@ struct Tested {
 
 /// Clients that read agent cards, in the versions the rules' evidence names.
 const A2A_CLIENTS: &[Tested] = &[
-    Tested { id: "a2a-sdk 0.3.26", name: "a2a Python 0.3.26", reads: &["0.1", "0.2", "0.3"], with: "" },
-    Tested { id: "a2a-sdk 1.3.0", name: "a2a Python 1.3.0", reads: &["0.1", "0.2", "0.3", "1.0"], with: "" },
+    Tested { id: "a2a-sdk 0.3.26", name: "a2a Python 0.3.26", reads: &["0.2", "0.3"], with: "" },
+    Tested { id: "a2a-sdk 1.3.0", name: "a2a Python 1.3.0", reads: &["0.1", "0.3", "1.0"], with: "" },
     Tested {
         id: "@a2a-js/sdk 1.3.0",
         name: "a2a JavaScript 1.3.0",
-        reads: &["0.1", "0.2", "0.3", "1.0"],
+        reads: &["0.2", "0.3", "1.0"],
         with: "with its 0.3 compatibility switched on",
     },
 ];
@@ -64,14 +64,22 @@ pub fn answer(profile: &str, findings: &[FindingRow]) -> Option<ClientAnswer> {
     let open = || findings.iter().filter(|finding| finding.state != FindingState::Pending);
     let mut answer = ClientAnswer::default();
     for client in A2A_CLIENTS {
-        let because = |effect| {
-            open().filter(|f| says(&f.rule, client.id, effect, halves)).map(|f| f.rule.clone()).collect::<Vec<String>>()
-        };
-        let (refuses, limits) = (because("refuses"), because("limits"));
         let named = |because| Client { name: client.name.to_owned(), because };
-        if !client.reads.iter().any(|half| halves.contains(half)) {
+        let Some(half) = client.reads.iter().rev().find(|half| halves.contains(half)) else {
             answer.unaware.push(named(Vec::new()));
-        } else if !refuses.is_empty() {
+            continue;
+        };
+        // Where what was found is milder than the worst that the rule looks for, the client does not refuse.
+        let breaks = |finding: &&FindingRow| finding.impact == Some(Impact::BreaksClients);
+        let refuses = |finding: &&FindingRow| says(&finding.rule, client.id, "refuses", half);
+        let limits = |finding: &&FindingRow| {
+            says(&finding.rule, client.id, "limits", half)
+                || (finding.impact == Some(Impact::Degrades) && refuses(finding))
+        };
+        let rules = |found: Vec<&FindingRow>| found.iter().map(|finding| finding.rule.clone()).collect::<Vec<String>>();
+        let refuses = rules(open().filter(breaks).filter(refuses).collect());
+        let limits = rules(open().filter(limits).collect());
+        if !refuses.is_empty() {
             answer.refused_by.push(named(refuses));
         } else if !limits.is_empty() {
             answer.limited_in.push(named(limits));
@@ -99,17 +107,17 @@ fn halves(profile: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether a rule's `clients` say that this client refuses or limits one of these halves: `"a2a-sdk 1.3.0: refuses (0.3, 1.0)"`.
-fn says(rule: &str, client: &str, effect: &str, halves: &[&str]) -> bool {
+/// Whether a rule's `clients` say that this client refuses or limits this half: `"a2a-sdk 1.3.0: refuses (0.3, 1.0)"`.
+fn says(rule: &str, client: &str, effect: &str, half: &str) -> bool {
     let Some(rule) = catalogue::find(rule) else { return false };
-    rule.clients.iter().any(|line| line_says(line, client, effect, halves))
+    rule.clients.iter().any(|line| line_says(line, client, effect, half))
 }
 
-fn line_says(line: &str, client: &str, effect: &str, halves: &[&str]) -> bool {
+fn line_says(line: &str, client: &str, effect: &str, half: &str) -> bool {
     let Some((named, said)) = line.split_once(": ") else { return false };
     let (said, scope) = said.split_once(" (").unwrap_or((said, ""));
     let scope = scope.trim_end_matches(')');
-    let is_in_scope = scope.is_empty() || scope.split(", ").any(|half| halves.contains(&half));
+    let is_in_scope = scope.is_empty() || scope.split(", ").any(|named| named == half);
     named == client && said == effect && is_in_scope
 }
 
@@ -120,17 +128,12 @@ mod tests {
     #[test]
     fn a_line_about_clients_is_read_with_its_scope() {
         let line = "a2a-sdk 1.3.0: refuses (0.3, 1.0)";
-        assert!(line_says(line, "a2a-sdk 1.3.0", "refuses", &["1.0"]));
-        assert!(!line_says(line, "a2a-sdk 1.3.0", "refuses", &["0.2"]));
-        assert!(!line_says(line, "a2a-sdk 1.3.0", "limits", &["1.0"]));
-        assert!(!line_says(line, "a2a-sdk 0.3.26", "refuses", &["1.0"]));
-        assert!(line_says("mcp 1.30.0: refuses", "mcp 1.30.0", "refuses", &["1.0"]));
-        assert!(!line_says(
-            "@a2a-js/sdk 1.3.0 with default options: refuses",
-            "@a2a-js/sdk 1.3.0",
-            "refuses",
-            &["0.3"]
-        ));
+        assert!(line_says(line, "a2a-sdk 1.3.0", "refuses", "1.0"));
+        assert!(!line_says(line, "a2a-sdk 1.3.0", "refuses", "0.2"));
+        assert!(!line_says(line, "a2a-sdk 1.3.0", "limits", "1.0"));
+        assert!(!line_says(line, "a2a-sdk 0.3.26", "refuses", "1.0"));
+        assert!(line_says("mcp 1.30.0: refuses", "mcp 1.30.0", "refuses", "1.0"));
+        assert!(!line_says("@a2a-js/sdk 1.3.0 with default options: refuses", "@a2a-js/sdk 1.3.0", "refuses", "0.3"));
     }
 
     #[test]
@@ -139,6 +142,14 @@ mod tests {
         assert_eq!(answer.unaware.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a2a Python 0.3.26"]);
         assert_eq!(answer.works_in.len(), 2);
         assert!(answer.refused_by.is_empty());
+    }
+
+    #[test]
+    fn a_card_older_than_a_client_is_no_fault_and_no_refusal() {
+        let answer = answer("a2a-0.1", &[]).unwrap();
+        let unaware: Vec<_> = answer.unaware.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(unaware, ["a2a Python 0.3.26", "a2a JavaScript 1.3.0"]);
+        assert!(answer.refused_by.is_empty() && !answer.is_untested);
     }
 
     #[test]

@@ -19,34 +19,116 @@ const CARD_MEMBERS: &[&[&str]] = &[
     &["supportedInterfaces", "supported_interfaces", "url"],
 ];
 
-/// Members that only cards have: a name, a description, a version and a url alone are any manifest.
-const TELLING_MEMBERS: &[&str] = &[
-    "capabilities",
-    "skills",
-    "defaultInputModes",
-    "default_input_modes",
-    "defaultOutputModes",
-    "default_output_modes",
-    "supportedInterfaces",
-    "supported_interfaces",
-    "additionalInterfaces",
-    "additional_interfaces",
-    "preferredTransport",
-    "preferred_transport",
+/// Whether a value is what one of a card would be.
+type Fits = fn(Node<'_>) -> bool;
+
+/// Members that only cards have, with what one of a card holds there: a name, a description, a version and a url alone
+/// are any manifest.
+const TELLING_MEMBERS: &[(&str, Fits)] = &[
+    ("capabilities", has_a_capability_of_cards),
+    ("skills", is_list_of_objects),
+    ("defaultInputModes", is_list),
+    ("default_input_modes", is_list),
+    ("defaultOutputModes", is_list),
+    ("default_output_modes", is_list),
+    ("supportedInterfaces", is_list),
+    ("supported_interfaces", is_list),
+    ("additionalInterfaces", is_list),
+    ("additional_interfaces", is_list),
+    ("preferredTransport", is_text),
+    ("preferred_transport", is_text),
 ];
 
+/// What cards say under `capabilities`.
+const CAPABILITIES: &[&str] = &[
+    "streaming",
+    "pushNotifications",
+    "push_notifications",
+    "stateTransitionHistory",
+    "state_transition_history",
+    "extensions",
+    "extendedAgentCard",
+    "extended_agent_card",
+];
+
+fn has_a_capability_of_cards(capabilities: Node<'_>) -> bool {
+    capabilities.kind() == Type::Object
+        && (capabilities.members().next().is_none() || CAPABILITIES.iter().any(|name| capabilities.get(name).is_some()))
+}
+
+fn is_list_of_objects(skills: Node<'_>) -> bool {
+    skills.kind() == Type::Array && skills.items().all(|skill| skill.kind() == Type::Object)
+}
+
+fn is_list(node: Node<'_>) -> bool {
+    node.kind() == Type::Array
+}
+
+fn is_text(node: Node<'_>) -> bool {
+    node.kind() == Type::String
+}
+
+/// Members in which a document says what it is.
+const SELF_NAMES: &[&str] =
+    &["$schema", "@context", "@type", "type", "schema", "schemaVersion", "schema_version", "protocol"];
+
+/// What a document says it is: the texts under [`SELF_NAMES`], and those one level down (`"protocol": {"type": "a2a"}`).
+fn self_names<'d>(root: Node<'d>) -> impl Iterator<Item = &'d str> {
+    SELF_NAMES.iter().filter_map(move |name| root.get(name)).flat_map(|node| {
+        let below = ["type", "name"].into_iter().filter_map(move |name| node.get(name));
+        std::iter::once(node).chain(below).filter_map(Node::text)
+    })
+}
+
+/// Whether a document says in so many words that it is an agent card of A2A.
+fn says_a2a(root: Node<'_>) -> bool {
+    self_names(root).any(|text| text == "AgentCard" || text.to_ascii_lowercase().contains("a2a"))
+}
+
+/// Standards that lay their own document where agents are looked for, as they stand in its names for itself.
+const OTHER_STANDARDS: &[&str] = &["eip-8004", "erc-8004", "erc8004", "x402"];
+
+/// Members with the version of another standard: Agent Handshake Protocol, x402.
+const VERSIONS_OF_OTHERS: &[&str] = &["ahp", "x402Version"];
+
+/// Whether a document says that it follows another standard.
+fn says_another_standard(root: Node<'_>) -> bool {
+    VERSIONS_OF_OTHERS.iter().any(|name| root.get(name).is_some())
+        || self_names(root).any(|text| {
+            let text = text.to_ascii_lowercase();
+            OTHER_STANDARDS.iter().any(|standard| text.contains(standard))
+        })
+}
+
 /// Whether an object has enough of a card to be judged as one.
+///
+/// With an address where clients look for one, any member that only cards have tells, whatever it holds. Without one it
+/// has to hold what it holds in cards, unless the document calls itself an agent card, and a document that follows
+/// another standard is none: lists called `capabilities` and texts called `skills` stand in many manifests.
 pub(crate) fn looks_like_a_card(root: Node<'_>) -> bool {
     let has = |name: &&str| root.get(name).is_some();
     let members = CARD_MEMBERS.iter().filter(|names| names.iter().any(has)).count();
+    if members < 3 {
+        return false;
+    }
     // Servers of MCP have capabilities too, as an object, and say in it or beside it that they are such.
     let is_of_a_server =
         |capabilities: Node<'_>| capabilities.kind() == Type::Object && crate::mcp::looks_like_a_server(root);
-    let tells = |name: &&str| match root.get(name) {
-        Some(member) => *name != "capabilities" || !is_of_a_server(member),
-        None => false,
+    let telling = || {
+        TELLING_MEMBERS.iter().filter_map(|(name, fits)| {
+            let member = root.get(name)?;
+            (*name != "capabilities" || !is_of_a_server(member)).then_some((member, fits))
+        })
     };
-    members >= 3 && TELLING_MEMBERS.iter().any(tells)
+    let has_address =
+        ["url", "supportedInterfaces", "supported_interfaces"].iter().any(|name| root.given(name).is_some());
+    if has_address {
+        return telling().next().is_some();
+    }
+    if says_another_standard(root) {
+        return false;
+    }
+    telling().any(|(member, fits)| fits(member)) || (telling().next().is_some() && says_a2a(root))
 }
 
 crate::rule! {
@@ -67,6 +149,15 @@ crate::rule! {
         examples: &[
             fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "url": "https://x.example"}"#).whole(),
             fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "capabilities": {"tools": {}}}"#).whole(),
+            // A manifest with a list of its own, one with a path, a registration of another standard.
+            fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "capabilities": ["handoff", "repro"]}"#).whole(),
+            fires(&[""], r#"{"name": "x", "description": "y", "version": "1", "skills": "/skills/x.md"}"#).whole(),
+            fires(
+                &[""],
+                r#"{"type": "https://eips.ethereum.org/EIPS/eip-8004#registration-v1", "name": "x", "description": "y",
+                    "capabilities": {"streaming": true}, "skills": [{"id": "a", "name": "A"}]}"#,
+            ).whole(),
+            fires(&[""], r#"{"ahp": "0.1", "name": "x", "description": "y", "capabilities": {}, "skills": []}"#).whole(),
             silent(r#"{"skills": [{"name": "Locate"}]}"#),
         ],
         stops: Stops::Document,
@@ -122,7 +213,7 @@ fn shown(card: Node<'_>) -> (Profile, Known) {
         Some((0, 2)) => return (V0_2, Known::Declared),
         _ => {}
     }
-    if is_blank && card.given("authentication").is_some() {
+    if is_blank && shows_0_1(card) {
         return (V0_1, Known::Inferred);
     }
     match (release, url) {
@@ -131,6 +222,29 @@ fn shown(card: Node<'_>) -> (Profile, Known) {
         (_, Some(_)) => (V0_3, Known::Assumed),
         (_, None) => (UNDETERMINED, Known::Undetermined),
     }
+}
+
+/// Members that came after 0.1.
+const LATER_THAN_0_1: &[&str] = &[
+    "securitySchemes",
+    "security_schemes",
+    "security",
+    "preferredTransport",
+    "preferred_transport",
+    "additionalInterfaces",
+    "additional_interfaces",
+    "supportsAuthenticatedExtendedCard",
+    "supports_authenticated_extended_card",
+    "signatures",
+    "securityRequirements",
+    "security_requirements",
+];
+
+/// Whether a card without a version has the shape of 0.1: `authentication` as 0.1 has it, a list of `schemes`, and no
+/// member that came later. Any other `authentication` is the author's own and tells nothing of a release.
+fn shows_0_1(card: Node<'_>) -> bool {
+    card.given("authentication").and_then(|own| own.get("schemes")).is_some_and(is_list)
+        && !LATER_THAN_0_1.iter().any(|name| card.given(name).is_some())
 }
 
 /// Major and minor number of a version such as `0.3`, `0.3.0` or `1.0.1`; a date is none.
@@ -156,12 +270,15 @@ mod tests {
             (r#"{"supportedInterfaces": [], "protocolVersion": "0.2"}"#, "a2a-1.0", Known::Inferred),
             (r#"{"protocolVersion": "0.1.0"}"#, "a2a-0.1", Known::Declared),
             (r#"{"protocolVersion": "0.2.6", "url": "x"}"#, "a2a-0.2", Known::Declared),
-            (r#"{"protocolVersion": "0.2.6", "authentication": {}}"#, "a2a-0.2", Known::Declared),
-            (r#"{"protocolVersion": "", "authentication": {}, "url": "x"}"#, "a2a-0.1", Known::Inferred),
-            (r#"{"authentication": {}}"#, "a2a-0.1", Known::Inferred),
+            (r#"{"protocolVersion": "0.2.6", "authentication": {"schemes": []}}"#, "a2a-0.2", Known::Declared),
+            (r#"{"protocolVersion": "", "authentication": {"schemes": []}, "url": "x"}"#, "a2a-0.1", Known::Inferred),
+            (r#"{"authentication": {"schemes": ["bearer"]}}"#, "a2a-0.1", Known::Inferred),
+            (r#"{"authentication": {"type": "none"}, "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"authentication": "none", "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"authentication": {"schemes": []}, "securitySchemes": {}, "url": "x"}"#, "a2a-0.3", Known::Assumed),
             (r#"{"authentication": null, "url": "x"}"#, "a2a-0.3", Known::Assumed),
-            (r#"{"protocolVersion": 0.2, "authentication": {}, "url": "x"}"#, "a2a-0.3", Known::Assumed),
-            (r#"{"protocolVersion": "0.3", "authentication": {}}"#, "a2a-0.3", Known::Declared),
+            (r#"{"protocolVersion": 0.2, "authentication": {"schemes": []}, "url": "x"}"#, "a2a-0.3", Known::Assumed),
+            (r#"{"protocolVersion": "0.3", "authentication": {"schemes": []}}"#, "a2a-0.3", Known::Declared),
             (r#"{"protocolVersion": "1.0.0", "url": "x"}"#, "a2a-0.3", Known::Inferred),
             (r#"{"protocolVersion": "2025-06-18", "url": "x"}"#, "a2a-0.3", Known::Assumed),
             (r#"{"protocolVersion": "v0.3", "url": "x"}"#, "a2a-0.3", Known::Assumed),
@@ -172,6 +289,38 @@ mod tests {
             let document = Document::from_text(card);
             let (profile, how) = profile(document.root().expect("it parses"), None);
             assert_eq!((profile.name, how), (name, known), "{card}");
+        }
+    }
+
+    #[test]
+    fn without_an_address_only_what_cards_hold_tells() {
+        let is_card = |members: &str| {
+            let text = format!(r#"{{"name": "x", "description": "y", "version": "1", {members}}}"#);
+            looks_like_a_card(Document::from_text(&text).root().expect("it parses"))
+        };
+        for members in [
+            r#""capabilities": {}"#,
+            r#""capabilities": {"push_notifications": false}"#,
+            r#""capabilities": ["pay"], "skills": [{"id": "pay"}]"#,
+            r#""capabilities": ["pay"], "url": "https://x.example""#,
+            r#""capabilities": ["pay"], "@type": "AgentCard""#,
+            r#""capabilities": ["pay"], "protocol": {"type": "a2a"}"#,
+            r#""skills": [{"id": "pay"}], "registrations": [{"standard": "ERC-8004"}]"#,
+            r#""type": "eip-8004", "skills": [], "url": "https://x.example""#,
+        ] {
+            assert!(is_card(members), "{members}");
+        }
+        for members in [
+            r#""capabilities": ["pay"]"#,
+            r#""capabilities": [{"id": "analyze", "kind": "cli"}]"#,
+            r#""capabilities": {"web_development": ["APIs"]}"#,
+            r#""capabilities": "pay", "skills": "/skills.md""#,
+            r#""skills": ["pay"]"#,
+            r#""capabilities": ["pay"], "url": null"#,
+            r#""$schema": "https://erc8004.org/agent.json", "skills": [{"id": "pay"}]"#,
+            r#""x402Version": 1, "skills": [{"id": "pay"}]"#,
+        ] {
+            assert!(!is_card(members), "{members}");
         }
     }
 

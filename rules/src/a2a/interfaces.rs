@@ -120,6 +120,15 @@ impl Endpoint<'_> {
             _ => Some(Core::JsonRpc),
         }
     }
+
+    /// Whether the address has the form that its binding asks for; that of gRPC is looked at elsewhere.
+    fn can_be_called(&self) -> bool {
+        match self.core() {
+            Some(Core::Grpc) => true,
+            Some(Core::JsonRpc | Core::HttpJson) => AbsoluteUrl::http(self.text).is_some(),
+            None => is_absolute_uri(self.text),
+        }
+    }
 }
 
 /// Every address of an agent that has a text: those of 1.0, the further ones of 0.3, the main `url`.
@@ -244,12 +253,13 @@ fn interface_version_required(card: Node<'_>, context: &Context<'_>, out: &mut O
 crate::rule! {
     /// An interface's address is an absolute http or https URL.
     ///
-    /// A relative path or a bare host name is read differently by every client. Custom bindings may use schemes of their
-    /// own; addresses of gRPC have a form of their own.
+    /// A relative path or a bare host name is no address that a client can call; where another interface has one, clients
+    /// can still get in. Custom bindings may use schemes of their own; addresses of gRPC have a form of their own.
     static INTERFACE_URL_INVALID = {
         id: "a2a/interface-url-invalid",
         severity: Severity::Error,
-        impact: Some(Impact::Degrades),
+        impact: Some(Impact::BreaksClients),
+        impact_evidence: "no client can call it",
         versions: EVERY,
         on: &[Kind::AgentCard],
         place: "/supportedInterfaces/*/url, /additionalInterfaces/*/url, /url",
@@ -271,15 +281,15 @@ crate::rule! {
 }
 
 fn interface_url_invalid(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    for endpoint in endpoints(card, context) {
-        let fits = match endpoint.core() {
-            Some(Core::Grpc) => true,
-            Some(Core::JsonRpc | Core::HttpJson) => AbsoluteUrl::http(endpoint.text).is_some(),
-            None => is_absolute_uri(endpoint.text),
-        };
+    let has_way_in = endpoints(card, context).any(|endpoint| endpoint.can_be_called());
+    for endpoint in endpoints(card, context).filter(|endpoint| !endpoint.can_be_called()) {
         let is_said_elsewhere = endpoint.is_new && is_blank(endpoint.text);
-        if !fits && !is_said_elsewhere {
-            out.add(endpoint.url, format!("{} is no absolute URL that can be called", quote(endpoint.text)));
+        if !is_said_elsewhere {
+            let message = format!("{} is no absolute URL that can be called", quote(endpoint.text));
+            let added = out.add(endpoint.url, message);
+            if has_way_in {
+                added.impact(Impact::Degrades);
+            }
         }
     }
 }
@@ -358,7 +368,8 @@ fn url_fragment(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
 crate::rule! {
     /// The address was filled in.
     ///
-    /// A template's placeholder or a documentation domain was published as it stood: nobody answers there.
+    /// A template's placeholder or a documentation domain was published as it stood: nobody answers there. A name such as
+    /// your-company.com can be registered by anybody, so there it is a guess, and a warning.
     static ENDPOINT_PLACEHOLDER = {
         id: "a2a/endpoint-placeholder",
         severity: Severity::Error,
@@ -370,12 +381,13 @@ crate::rule! {
         on: &[Kind::AgentCard],
         place: "/supportedInterfaces/*/url, /additionalInterfaces/*/url, /url",
         fix: "Publish the real endpoint.",
-        spec: "A2A 1.0 §4.4.6; RFC 2606",
+        spec: "A2A 1.0 §4.4.6; 0.3 §5.5, §5.5.5; RFC 2606",
         seeds: &["gaip:A2A_INTERFACE_URL_INVALID"],
         examples: &[
             fires(&["/supportedInterfaces/0/url"], r#"{"supportedInterfaces": [{"url": "https://YOUR_HOST/a2a"}]}"#),
             fires(&["/url"], r#"{"url": "https://{BASE_URL}/a2a"}"#).over("a2a-0.3"),
             fires(&["/url"], r#"{"url": "https://api.Your-Domain.com/a2a"}"#).over("a2a-0.3"),
+            fires(&["/url"], r#"{"url": "https://your-host/a2a"}"#).over("a2a-0.3"),
             fires(&["/supportedInterfaces/0/url"], r#"{"supportedInterfaces": [{"url": "https://tides.example.org/a2a"}]}"#)
                 .given(r#"{"settings": {"a2a.example_domains_are_placeholders": true}}"#),
             silent(r#"{"supportedInterfaces": [{"url": "https://find-your-way.dev/a2a"}]}"#)
@@ -391,10 +403,27 @@ crate::rule! {
 fn endpoint_placeholder(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     let example_domains = context.settings.a2a.example_domains_are_placeholders;
     for endpoint in endpoints(card, context) {
-        if is_placeholder(endpoint.text, example_domains) {
-            out.add(endpoint.url, format!("{} was never filled in", quote(endpoint.text)));
+        match unfilled(endpoint.text, example_domains) {
+            Some(Unfilled::Certainly) => {
+                out.add(endpoint.url, format!("{} was never filled in", quote(endpoint.text)));
+            }
+            Some(Unfilled::Perhaps) => {
+                out.add(endpoint.url, format!("{} looks as if it was never filled in", quote(endpoint.text)))
+                    .severity(Severity::Warning)
+                    .impact(Impact::Degrades);
+            }
+            None => {}
         }
     }
+}
+
+/// How sure it is that an address is a template's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfilled {
+    /// Nobody can have that host or write that address.
+    Certainly,
+    /// It is a name that somebody may have registered.
+    Perhaps,
 }
 
 /// Words of templates, as they stand there in capitals.
@@ -409,15 +438,20 @@ const THING: &[&str] = &[
     "company",
 ];
 
-fn is_placeholder(text: &str, example_domains: bool) -> bool {
+fn unfilled(text: &str, example_domains: bool) -> Option<Unfilled> {
     let template = text.contains(['{', '}', '<', '>']);
     let word = |word: &str| TEMPLATE_WORDS.contains(&word);
     if template || text.split(|c: char| !c.is_alphabetic()).any(word) {
-        return true;
+        return Some(Unfilled::Certainly);
     }
     let host = host_of(text).to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
-    host.split('.').any(is_your_thing) || is_reserved(host, example_domains)
+    if is_reserved(host, example_domains) {
+        return Some(Unfilled::Certainly);
+    }
+    // A single label, or one with a letter that names have not, is nobody's.
+    let is_registrable = host.contains('.') && !host.contains('_');
+    host.split('.').any(is_your_thing).then_some(if is_registrable { Unfilled::Perhaps } else { Unfilled::Certainly })
 }
 
 /// The host of a URL, or of `host:port` and `host/path`.
@@ -749,7 +783,8 @@ fn transport_unrecognised(card: Node<'_>, context: &Context<'_>, out: &mut Occur
 crate::rule! {
     /// At least one interface speaks what clients speak.
     ///
-    /// With `REST` or a custom binding alone no released client has a way in.
+    /// With `REST` or a custom binding alone no released client has a way in. 0.3 says that agents MUST implement one of
+    /// the three (§3.1) and, a section on, that they SHOULD and may do with an extension (§3.2): the milder counts.
     static NO_COMMON_TRANSPORT = {
         id: "a2a/no-common-transport",
         severity: Severity::Warning,
@@ -760,7 +795,7 @@ crate::rule! {
         on: &[Kind::AgentCard],
         place: "/supportedInterfaces, /preferredTransport",
         fix: "Declare JSONRPC, HTTP+JSON or GRPC for at least one interface.",
-        spec: "A2A 1.0 §4.4.6, §5.8; 0.3 §5.5.5, §5.6",
+        spec: "A2A 1.0 §4.4.6, §5.8; 0.3 §3.1, §3.2, §5.5.5, §5.6",
         seeds: &["gaip:A2A_INTERFACE_BINDING_UNRECOGNISED", "gaip:A2A_PREFERRED_TRANSPORT_UNRECOGNISED"],
         examples: &[
             fires(
@@ -948,16 +983,26 @@ mod tests {
             "https://YOUR_CLOUD_RUN_URL_HERE/a2a",
             "https://{BASE_URL}/api",
             "https://<host>/a2a",
-            "https://votre-domaine.fr/a2a",
+            "https://your-domain/a2a",
             "https://api.your_company.io",
-            "https://yourdomain.com",
-            "your-domain.com/a2a",
-            "grpc.your-agent.com:443",
             "https://agent.test/a2a",
             "https://x.invalid./",
             "https://x.dev/CHANGEME",
+            "https://your-agent.example.invalid",
         ] {
-            assert!(is_placeholder(text, false), "{text}");
+            assert_eq!(unfilled(text, false), Some(Unfilled::Certainly), "{text}");
+        }
+        for text in [
+            "https://votre-domaine.fr/a2a",
+            "https://yourdomain.com",
+            "https://youragent.ai/a2a",
+            "https://tuapp.com/a2a",
+            "https://your-company.com/rpc",
+            "https://your-agent.tides.dev/a2a",
+            "your-domain.com/a2a",
+            "grpc.your-agent.com:443",
+        ] {
+            assert_eq!(unfilled(text, true), Some(Unfilled::Perhaps), "{text}");
         }
         for text in [
             "https://yourtube.dev/a2a",
@@ -970,12 +1015,12 @@ mod tests {
             "https://YOURS.dev",
             "",
         ] {
-            assert!(!is_placeholder(text, true), "{text}");
+            assert_eq!(unfilled(text, true), None, "{text}");
         }
-        assert!(
-            is_placeholder("https://tides.EXAMPLE.com/", true) && !is_placeholder("https://tides.example.com/", false)
-        );
-        assert!(is_placeholder("https://tides.example", true) && !is_placeholder("https://tides.example", false));
+        for text in ["https://tides.EXAMPLE.com/", "https://tides.example"] {
+            assert_eq!(unfilled(text, true), Some(Unfilled::Certainly), "{text}");
+            assert_eq!(unfilled(text, false), None, "{text}");
+        }
     }
 
     #[test]

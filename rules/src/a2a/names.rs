@@ -8,7 +8,7 @@ use crate::document::Node;
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Class, Impact, Rule, Severity, fires, silent};
-use crate::shape::Place;
+use crate::shape::{Field, Place};
 use crate::text::{AbsoluteUrl, quote};
 
 pub(super) const RULES: &[&Rule] =
@@ -17,7 +17,7 @@ pub(super) const RULES: &[&Rule] =
 /// What a member is that stands in no schema at its place. The first that fits, so that one rule speaks about it.
 enum Stranger {
     /// The snake_case form of this member.
-    SnakeCase(&'static str),
+    SnakeCase(&'static Field),
     /// Another name for the wrapper of mutual TLS: a2a/mtls-misnamed.
     MutualTls,
     /// A scheme name where `schemes` was due: a2a/requirement-shape.
@@ -60,8 +60,8 @@ struct Around<'a, 'd> {
 
 impl<'d> Around<'_, 'd> {
     fn stranger(&self, key: &str, member: Node<'d>) -> Stranger {
-        if let Some(name) = self.snake_case_of(key) {
-            return Stranger::SnakeCase(name);
+        if let Some(field) = self.snake_case_of(key) {
+            return Stranger::SnakeCase(field);
         }
         let at = self.place.field.map_or("", |field| field.at);
         let top = at.is_empty();
@@ -86,19 +86,20 @@ impl<'d> Around<'_, 'd> {
         }
     }
 
-    /// Names that the judged releases know in this object.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
+    /// Fields that the judged releases know in this object.
+    fn fields(&self) -> impl Iterator<Item = &'static Field> {
         let versions = self.context.profile.versions;
-        self.place.fields().filter(|field| field.is_known_in(versions)).map(crate::shape::Field::name)
+        self.place.fields().filter(|field| field.is_known_in(versions))
     }
 
-    fn snake_case_of(&self, key: &str) -> Option<&'static str> {
-        if key.contains('_') { self.names().find(|name| is_snake_case_of(key, name)) } else { None }
+    fn snake_case_of(&self, key: &str) -> Option<&'static Field> {
+        if key.contains('_') { self.fields().find(|field| is_snake_case_of(key, field.name())) } else { None }
     }
 
     fn typo_of(&self, key: &str) -> Option<&'static str> {
         let present = || self.present.get_or_init(|| self.object.members().map(|(key, _)| key).collect());
-        let mut near = self.names().filter(|name| is_near(key, name)).filter(|name| !present().contains(name));
+        let mut near =
+            self.fields().map(Field::name).filter(|name| is_near(key, name)).filter(|name| !present().contains(name));
         let first = near.next()?;
         near.next().is_none().then_some(first)
     }
@@ -202,7 +203,8 @@ crate::rule! {
     /// Members are spelled in camelCase.
     ///
     /// The JSON form of a card has camelCase names. Readers made from protocol buffers take both spellings, all others
-    /// miss a member in snake_case, so the card means different things to different clients.
+    /// miss a member in snake_case, so the card means different things to different clients. 1.0 says so in words; before
+    /// it only the schema does, so that an optional member in another spelling is a mistake there and breaks nothing.
     static SNAKE_CASE_FIELD = {
         id: "a2a/snake-case-field",
         severity: Severity::Error,
@@ -214,21 +216,36 @@ crate::rule! {
         on: &[Kind::AgentCard],
         place: "/**",
         fix: "Rename the member to camelCase.",
-        spec: "A2A 1.0 §5.5",
+        spec: "A2A 1.0 §5.5; 0.3 §5.5",
         seeds: &["reader:snake_case field name", "gaip:A2A_FIELD_NAME_CASE"],
         examples: &[
             fires(&["/default_input_modes"], r#"{"defaultInputModes": null, "default_input_modes": ["text/plain"]}"#),
             fires(&["/capabilities/push_notifications"], r#"{"capabilities": {"push_notifications": true}}"#),
+            fires(&["/default_input_modes"], r#"{"defaultInputModes": null, "default_input_modes": ["text/plain"]}"#)
+                .over("a2a-0.3"),
+            fires(&["/documentation_url"], r#"{"documentation_url": "https://tides.example.com/help"}"#).over("a2a-0.3"),
             silent(r#"{"capabilities": {"extensions": [{"uri": "urn:tides:v1", "params": {"input_modes": 1}}]}}"#),
         ],
         check: Check::Document(snake_case_field),
     }
 }
 
+/// Members without which the JavaScript SDK refuses a card of 0.3, and whose names have two spellings.
+const ASKED_FOR_BY_CLIENTS: &[&str] = &["/defaultInputModes", "/defaultOutputModes"];
+
 fn snake_case_field(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    let profile = context.profile;
     strangers(card, context, |member, stranger| {
-        if let Stranger::SnakeCase(name) = stranger {
-            out.add(member, format!("{} should be `{name}`", quote(member.key().unwrap_or_default())));
+        let Stranger::SnakeCase(field) = stranger else { return };
+        let name = field.name();
+        let added = out.add(member, format!("{} should be `{name}`", quote(member.key().unwrap_or_default())));
+        let is_bound = profile.has("1.0") && !profile.needs_all && field.is_known_in(&["1.0"]);
+        let added =
+            if is_bound || field.is_required_in(profile.versions) { added } else { added.severity(Severity::Warning) };
+        // A card with both halves is read as one of 1.0 by whoever knows it, and the rest take both spellings.
+        let is_asked_for = ASKED_FOR_BY_CLIENTS.contains(&field.at) && !profile.has("1.0");
+        if profile.has("0.3") && !is_asked_for {
+            added.impact(Impact::Degrades);
         }
     });
 }

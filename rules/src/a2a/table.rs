@@ -240,3 +240,12 @@ pub(super) fn is_interface(at: &str) -> bool {
 pub(super) fn is_requirement(at: &str) -> bool {
     matches!(at, "/securityRequirements/*" | "/skills/*/securityRequirements/*")
 }
+
+/// The names of what the message at a place holds in 1.0.
+pub(super) fn members_at(at: &str) -> impl Iterator<Item = &'static str> {
+    let below = move |field: &&Field| {
+        let rest = field.at.strip_prefix(at).and_then(|rest| rest.strip_prefix('/'));
+        rest.is_some_and(|rest| !rest.contains('/')) && field.is_known_in(ONLY_1_0)
+    };
+    FIELDS.iter().filter(below).map(Field::name)
+}

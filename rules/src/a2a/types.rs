@@ -1,7 +1,8 @@
 //! JSON types: what a card holds against what the schema of its release gives. These rules end the work on a value.
 
-use super::table::{EVERY, is_item, known};
-use crate::document::Node;
+use super::names::is_snake_case_of;
+use super::table::{EVERY, is_item, known, members_at};
+use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Impact, Rule, Severity, Stops, fires, silent};
@@ -26,7 +27,7 @@ crate::rule! {
         on: &[Kind::AgentCard],
         place: "/**",
         fix: "Use the JSON type of the schema.",
-        spec: "A2A 1.0 §4.4, §4.5, §5.5",
+        spec: "A2A 1.0 §4.4, §4.5, §5.5; 0.3 §5.5",
         seeds: &[
             "reader:Wrong type", "gaip:A2A_CAPABILITIES_INVALID", "gaip:A2A_DEFAULT_MODES_INVALID",
             "gaip:A2A_DESCRIPTION_INVALID", "gaip:A2A_VERSION_INVALID", "gaip:A2A_EXTENSIONS_INVALID",
@@ -40,6 +41,7 @@ crate::rule! {
             fires(&["/version"], r#"{"version": 2.1}"#),
             fires(&["/capabilities"], r#"{"capabilities": ["streaming"]}"#),
             fires(&["/securitySchemes"], r#"{"securitySchemes": [{"type": "http"}]}"#).over("a2a-0.3"),
+            fires(&["/provider"], r#"{"provider": "Harbour Office"}"#),
             silent(r#"{"capabilities": {"extensions": [{"uri": "urn:tides:v1", "params": {"name": 1}}]}}"#),
         ],
         stops: Stops::Value,
@@ -51,9 +53,31 @@ fn wrong_type(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     known(card, context, |node, field| {
         let is_ours = field.holds != Holds::Flag && !is_item(field) && field.at != "/signatures";
         if is_ours && !node.is_null() && !field.holds.admits(node.kind()) {
-            out.add(node, misfit(node, field));
+            let added = out.add(node, misfit(node, field));
+            if context.profile.name == "a2a-1.0" && is_read_as_empty(node, field) {
+                added.impact(Impact::Degrades);
+            }
         }
     });
+}
+
+/// Whether readers made from protocol buffers take a value for an empty message: they look for the names of its members
+/// in a text or a list of texts as they would in an object, find none, and read on.
+fn is_read_as_empty(node: Node<'_>, field: &Field) -> bool {
+    const MAPS: &[&str] = &["/securitySchemes", "/scopes", "/schemes"];
+    let is_message = field.holds == Holds::Object && !MAPS.iter().any(|map| field.at.ends_with(map));
+    let names_no_member = |item: Node<'_>| item.text().is_some_and(|text| !names_a_member(text, field));
+    is_message
+        && match node.kind() {
+            Type::String => true,
+            Type::Array => node.items().all(names_no_member),
+            Type::Null | Type::Bool | Type::Number | Type::Object => false,
+        }
+}
+
+/// Whether a text is the name of a member of that message, in either spelling.
+fn names_a_member(text: &str, field: &Field) -> bool {
+    members_at(field.at).any(|name| text == name || is_snake_case_of(text, name))
 }
 
 fn misfit(node: Node<'_>, field: &Field) -> String {
@@ -80,7 +104,7 @@ crate::rule! {
             /capabilities/stateTransitionHistory, /capabilities/extensions/*/required, \
             /supportsAuthenticatedExtendedCard, /securitySchemes/*/**/pkceRequired",
         fix: "Write true or false without quotes.",
-        spec: "A2A 1.0 §4.4.3, §4.4.4",
+        spec: "A2A 1.0 §4.4.3, §4.4.4; 0.3 §5.5, §5.5.2",
         seeds: &["reader:Wrong type", "gaip:A2A_CAPABILITY_FLAG_INVALID", "gaip:A2A_FLAG_INVALID"],
         examples: &[
             fires(&["/capabilities/streaming"], r#"{"capabilities": {"streaming": "true"}}"#),
@@ -119,7 +143,7 @@ crate::rule! {
             /defaultInputModes/*, /defaultOutputModes/*, /skills/*/inputModes/*, /skills/*/outputModes/*, \
             /capabilities/extensions/*, /securitySchemes/*, /securityRequirements/*, /security/*, /signatures/*",
         fix: "Replace the element by one of the right type.",
-        spec: "A2A 1.0 §4.4, §4.5",
+        spec: "A2A 1.0 §4.4, §4.5; 0.3 §5.5",
         seeds: &[
             "reader:Wrong type", "gaip:A2A_INTERFACE_OBJECT_REQUIRED", "gaip:A2A_SKILL_OBJECT_REQUIRED",
             "gaip:A2A_SECURITY_SCHEME_INVALID", "gaip:A2A_DEFAULT_MODES_INVALID", "gaip:A2A_SKILL_MODES_INVALID",
@@ -158,7 +182,7 @@ crate::rule! {
         on: &[Kind::AgentCard],
         place: "/** optional members",
         fix: "Leave the member out.",
-        spec: "A2A 1.0 §5.7; ProtoJSON",
+        spec: "A2A 1.0 §5.7; 0.3 §5.5; ProtoJSON",
         examples: &[
             fires(
                 &["/iconUrl"],

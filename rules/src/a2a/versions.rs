@@ -356,13 +356,13 @@ fn hybrid_mismatch(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences)
 crate::rule! {
     /// The card is from before 0.3.
     ///
-    /// Only what its own release required is held against it, but current clients no longer speak that release.
+    /// Only what its own release required is held against it. Clients of later releases read it as a card of 0.3 or not
+    /// at all: that is a property of its age and no fault of the card, so it never counts as broken by this alone.
     static PRE_03_CARD = {
         id: "a2a/pre-03-card",
         severity: Severity::Warning,
-        impact: Some(Impact::BreaksClients),
-        impact_evidence: "a2a-sdk 1.3.0, 2026-11",
-        clients: &["a2a-sdk 1.3.0: refuses (0.1, 0.2)"],
+        impact: Some(Impact::Degrades),
+        impact_evidence: "a2a-sdk 0.3.26 and 1.3.0, @a2a-js/sdk 1.3.0, 2026-11: none knows both releases",
         rank: 12,
         versions: &["0.1", "0.2"],
         on: &[Kind::AgentCard],
@@ -383,8 +383,27 @@ fn pre_03_card(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     if let Some((version, text)) = declared {
         out.add(version, format!("A2A {} is from before 0.3", quote(text)));
     } else if let Some(authentication) = card.given("authentication") {
-        out.add(authentication, "`authentication` belongs to A2A 0.1").impact(Impact::Degrades);
+        let asks = match asked_for_since(card) {
+            members if members.is_empty() => String::new(),
+            members => format!("; clients of 0.3 ask for {} too", members.join(", ")),
+        };
+        out.add(authentication, format!("`authentication` with `schemes` belongs to A2A 0.1{asks}"));
     }
+}
+
+/// What 0.3 requires and 0.1 did not, where a card lacks it.
+fn asked_for_since(card: Node<'_>) -> Vec<&'static str> {
+    let lacks = |object: Node<'_>, name: &str| object.given(name).is_none() && !has_in_snake_case(object, name);
+    let of_the_card = [
+        ("description", "`description`"),
+        ("defaultInputModes", "`defaultInputModes`"),
+        ("defaultOutputModes", "`defaultOutputModes`"),
+    ];
+    let of_a_skill = [("description", "a description of each skill"), ("tags", "tags of each skill")];
+    let in_some_skill = |name: &str| skills(card).any(|skill| lacks(skill, name));
+    let of_the_card = of_the_card.into_iter().filter(|(name, _)| lacks(card, name));
+    let of_a_skill = of_a_skill.into_iter().filter(|(name, _)| in_some_skill(name));
+    of_the_card.chain(of_a_skill).map(|(_, words)| words).collect()
 }
 
 crate::rule! {
@@ -404,6 +423,7 @@ crate::rule! {
         examples: &[
             fires(&["/authentication"], r#"{"authentication": {"schemes": ["bearer"]}}"#),
             fires(&["/authentication"], r#"{"authentication": {}}"#).over("a2a-0.3"),
+            fires(&["/authentication"], r#"{"authentication": {"type": "none"}, "protocolVersion": null}"#).over("a2a-0.3"),
             silent("{}"),
         ],
         check: Check::Document(authentication_outdated),
@@ -418,11 +438,11 @@ fn authentication_outdated(card: Node<'_>, context: &Context<'_>, out: &mut Occu
     }
 }
 
-/// Whether a card of 0.3 or later says how to sign in as one of 0.1 would.
+/// Whether a card that is judged as 0.3 or later says how to sign in as one of 0.1 would, or in a way of its own.
 pub(super) fn has_outdated_authentication(card: Node<'_>, context: &Context<'_>) -> bool {
-    let declared = || with_text(card, "protocolVersion").and_then(|(_, text)| release(text.trim()));
     card.given("authentication").is_some()
-        && (context.profile.has("1.0") || declared().is_some_and(|release| release >= (0, 3)))
+        && !context.profile.needs_all
+        && (context.profile.has("1.0") || context.profile.has("0.3"))
 }
 
 crate::rule! {
