@@ -202,7 +202,7 @@ crate::rule! {
     /// The extended card is for authenticated callers only; without a scheme nobody can become one.
     static EXTENDED_CARD_NO_SCHEME = {
         id: "a2a/extended-card-no-scheme",
-        severity: Severity::Warning,
+        severity: Severity::Error,
         impact: Some(Impact::Cosmetic),
         security: true,
         versions: SINCE_0_2,

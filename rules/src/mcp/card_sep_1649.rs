@@ -141,7 +141,9 @@ fn transport_type<'d>(card: Node<'d>) -> Option<Node<'d>> {
 crate::rule! {
     /// A card's transport is none of those that the protocol defines.
     ///
-    /// Beside `streamable-http`, `sse` and `stdio` a server may have one of its own, which only clients made for it speak.
+    /// Beside `streamable-http`, `sse` and `stdio` a server may have one of its own, which only clients made for it speak. A
+    /// hint and no more: SEP-1649 gives the three as examples ("e.g."), and MCP allows transports of one's own (2025-11-25
+    /// transports, Custom Transports).
     static CARD_TRANSPORT_TYPE = {
         id: "mcp/card-transport-type",
         basis: Basis::Hint,
@@ -176,7 +178,8 @@ fn card_transport_type(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
 crate::rule! {
     /// The card gives its endpoint as a path.
     ///
-    /// SEP-1649 asks for one, to be read from the place of the card; whoever has the card from elsewhere cannot resolve it.
+    /// Whoever has the card from elsewhere cannot resolve it. A hint and no more: SEP-1649 itself asks for a path
+    /// ("Transport endpoint path (e.g., \"/mcp\")"), to be read from the place of the card.
     static CARD_ENDPOINT_RELATIVE = {
         id: "mcp/card-endpoint-relative",
         basis: Basis::Hint,

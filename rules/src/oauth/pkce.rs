@@ -3,7 +3,7 @@
 use super::{SERVER, SINCE_2025_06, is_lone, is_without_code, list, lists};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
-use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
+use crate::rule::{Check, Impact, Rule, Severity, fires, silent};
 
 pub(super) const RULES: &[&Rule] = &[&AS_PKCE_MISSING, &AS_PKCE_NO_S256, &AS_PKCE_PLAIN];
 
@@ -95,11 +95,13 @@ fn as_pkce_no_s256(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurren
 crate::rule! {
     /// The code challenge method `plain` is not offered beside `S256`.
     ///
-    /// With it the challenge is the secret itself, so whoever reads the request can redeem the code.
+    /// With it the challenge is the secret itself, so whoever reads the request can redeem the code: RFC 7636 §7.2 keeps it
+    /// only for what was deployed before.
     static AS_PKCE_PLAIN = {
         id: "oauth/as-pkce-plain",
+        severity: Severity::Warning,
+        impact: Some(Impact::Cosmetic),
         security: true,
-        basis: Basis::Hint,
         versions: SINCE_2025_06,
         on: SERVER,
         place: "/code_challenge_methods_supported",

@@ -204,7 +204,7 @@ crate::rule! {
     /// the place the document was fetched from; a server on this machine may do without.
     static HTTPS_SERVER_REQUIRED = {
         id: "openapi/https-server-required",
-        severity: Severity::Warning,
+        severity: Severity::Error,
         impact: Some(Impact::Degrades),
         basis: Basis::Policy,
         versions: V3,

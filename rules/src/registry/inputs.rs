@@ -352,7 +352,8 @@ crate::rule! {
     static INPUT_TEMPLATE_VARIABLE_UNDEFINED = {
         id: "registry/input-template-variable-undefined",
         severity: Severity::Warning,
-        impact: Some(Impact::Degrades),
+        impact: Some(Impact::BreaksClients),
+        impact_evidence: "by the schema: a client sends the braces as they stand; not run",
         rank: 38,
         versions: ALL_REVISIONS,
         place: "/**/value",
