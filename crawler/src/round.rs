@@ -15,7 +15,7 @@ use plumbline_rules::reach::{Outcome, Skip};
 use plumbline_rules::report::{Outcome as Said, Report};
 use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::Session;
-use plumbline_rules::session_judge::{document_of, judge_named};
+use plumbline_rules::session_judge::document_of;
 use plumbline_store::documents;
 use plumbline_store::ids::{CrawlId, DocumentId, RulesetId, SurfaceId};
 use plumbline_store::judged::Judged;
@@ -532,13 +532,7 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Give
         answer,
     };
     let report = match &seen.document {
-        Some(document) => {
-            let mut report = judge(document, &subject, &crawler.judging);
-            if let Some(card) = document.root().filter(|_| subject.kind == Some(Kind::AgentCard)) {
-                report.results.extend(judge_named(&seen.observed.session, card));
-            }
-            Some(report)
-        }
+        Some(document) => Some(judge(document, &subject, &crawler.judging)),
         None if live => Some(judge_without_document(&subject, &crawler.judging)),
         None => None,
     };

@@ -57,7 +57,7 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>, given: &
         Kind::ServerJson => crate::registry::profile(root, stated),
         kind if crate::oauth::is_metadata(kind) => crate::oauth::profile(stated),
         Kind::Openapi => crate::openapi::profile(root, stated),
-        Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory => {
+        Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::RegistryDrift => {
             crate::registry::api_profile(stated)
         }
         Kind::History => {

@@ -29,6 +29,7 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
     ("registry-entry", Kind::RegistryEntry, "v0.1", include_str!("../examples/registry-entry.json")),
     ("registry-page", Kind::RegistryPage, "v0.1", include_str!("../examples/registry-page.json")),
     ("registry-walk", Kind::RegistryWalk, "v0.1", include_str!("../examples/registry-walk.json")),
+    ("registry-drift", Kind::RegistryDrift, "v0.1", include_str!("../examples/registry-drift.json")),
     ("registry-history", Kind::RegistryHistory, "v0.1", include_str!("../examples/registry-history.json")),
     ("mcp-discover", Kind::McpDiscoverResult, "2026-07-28", include_str!("../examples/mcp-discover.json")),
     (
@@ -280,11 +281,34 @@ fn report_of(rule: &Rule, example: &Example) -> Report {
     judge(&body(&text), &subject, &settings)
 }
 
-/// A conversation; `"base:NAME"` in place of a body stands for that base document.
+/// The headers of a card that is served as it should be: `"headers:card"` stands for them.
+const CARD_HEADERS: &str = r#"{"content-type": "application/json", "cache-control": "max-age=3600", "etag": "\"1\"",
+    "strict-transport-security": "max-age=31536000"}"#;
+
+/// Lays every object that names its base (`"$base"`) over it.
+fn on_bases(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let laid: Map<String, Value> = members.iter().map(|(key, value)| (key.clone(), on_bases(value))).collect();
+            let Some(name) = laid.get("$base").and_then(Value::as_str) else { return laid.into() };
+            let (.., base) = BASES.iter().find(|(base, ..)| *base == name).expect("the base exists");
+            let mut over = laid.clone();
+            over.remove("$base");
+            lay_over(&serde_json::from_str(base).expect("the base is JSON"), &over.into())
+        }
+        Value::Array(items) => items.iter().map(on_bases).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A conversation; `"base:NAME"` in place of a body stands for that base document, `{"$base": "NAME", …}` for one with
+/// something laid over it.
 fn session_report(text: &str, surface: Surface, given: &Given, settings: &Settings) -> Report {
     let filled =
         BASES.iter().fold(text.to_owned(), |text, (name, _, _, base)| text.replace(&format!("\"base:{name}\""), base));
-    let session: Session = serde_json::from_str(&filled).expect("the example is a session");
+    let filled = filled.replace("\"headers:card\"", CARD_HEADERS);
+    let filled: Value = serde_json::from_str(&filled).unwrap_or_else(|e| panic!("{e}: {filled}"));
+    let session: Session = serde_json::from_value(on_bases(&filled)).expect("the example is a session");
     let surface = given.surface.as_deref().map_or(Ok(surface), str::parse).expect("the surface exists");
     judge_session(&session, surface, None, given, settings)
 }

@@ -372,9 +372,10 @@ fn plan(kind: Kind, profile: Profile) -> &'static [Planned] {
     plans.entry((kind, profile)).or_insert_with(|| Box::leak(make_plan(kind, profile).into_boxed_slice()))
 }
 
-/// Whether a rule for every kind concerns this one: the documents in a history were judged when they came.
+/// Whether a rule for every kind concerns this one: the documents in a history, and the entry beside what answers, were
+/// judged when they came.
 fn looks_inside(rule: &Rule, kind: Kind) -> bool {
-    kind != Kind::History || matches!(rule.check, Check::Body(_))
+    !matches!(kind, Kind::History | Kind::RegistryDrift) || matches!(rule.check, Check::Body(_))
 }
 
 fn make_plan(kind: Kind, profile: Profile) -> Vec<Planned> {
@@ -438,6 +439,7 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
     let (profile, known) = match root {
         Some(root) => catalogue::profile(kind, root, subject.version, subject.given),
+        None if kind == Kind::AgentCard && document.is_none() => (crate::a2a::ABSENT, Known::Undetermined),
         None => (Profile::NONE, Known::Undetermined),
     };
     let Subject { origin, given, session, answer, .. } = *subject;
@@ -448,7 +450,10 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let signatures = &OnceCell::new();
     let context =
         Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer, signatures };
-    let mut results = run_all(plan(kind, profile).iter(), root, &context);
+    // Of a card that did not come the way to it is judged, as every release has it.
+    let came = document.is_some();
+    let can_look = |planned: &&Planned| came || !planned.rule.on.contains(&kind) || is_about_the_way(planned.rule);
+    let mut results = run_all(plan(kind, profile).iter().filter(can_look), root, &context);
     let part = root.filter(|_| !is_stopped(&results)).and_then(|root| catalogue::part(kind, root));
     if let Some((part_kind, part)) = part {
         let (profile, known) = catalogue::profile(part_kind, part, None, given);
@@ -464,9 +469,20 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let (profile, known) = if is_other { ("", Known::Undetermined) } else { (profile.name, known) };
     let detected = Detected { kind, profile, known };
     let more = results.iter().filter(|judged| judged.more > 0).map(|judged| (judged.rule.id, judged.more)).collect();
-    let results = results.into_iter().map(|judged| judged.finish(document)).collect();
+    let mut results: Vec<RuleResult> = results.into_iter().map(|judged| judged.finish(document)).collect();
+    if let (Kind::AgentCard, Some(session), Some(document), Some(card)) = (kind, session, document, root) {
+        results.extend(crate::oauth::named::judge_named(session, card, document));
+    }
+    if let (Kind::RegistryDrift, Some(document), Some(root)) = (kind, document, root) {
+        results.push(crate::registry::judge_remotes(document, root));
+    }
     let signatures = signatures.get().map(Signatures::reported).unwrap_or_default();
     Report { detected, results, has_document: document.is_some(), signatures, more }
+}
+
+/// Whether a rule looks at the conversation in which a document is asked for.
+fn is_about_the_way(rule: &Rule) -> bool {
+    matches!(rule.check, Check::Way(_) | Check::Session(_))
 }
 
 /// Runs rules in their order over a document, or over a part of one that is a document of its own.
@@ -631,13 +647,18 @@ fn is_modest(judged: &Judged) -> bool {
     !judged.found.is_empty() && !judged.rule.yields_to.is_empty()
 }
 
-/// Asks one rule, in one revision, by a check of the caller's.
-pub(crate) fn ask(rule: &'static Rule, revision: &str, check: impl FnOnce(&mut Occurrences)) -> RuleResult {
+/// Asks one rule, in one revision, by a check of the caller's; `document` is what its places lie in.
+pub(crate) fn ask(
+    rule: &'static Rule,
+    revision: &str,
+    document: Option<&Document>,
+    check: impl FnOnce(&mut Occurrences),
+) -> RuleResult {
     let planned = Planned { rule, severity: rule.severity_in(&[revision]), impact: rule.impact_in(&[revision]) };
     let mut out = Occurrences::new(&planned);
     check(&mut out);
     let otherwise = out.not_evaluated.map_or(Outcome::Passes, Outcome::NotEvaluated);
-    Judged::said(rule, out, otherwise).finish(None)
+    Judged::said(rule, out, otherwise).finish(document)
 }
 
 /// Runs the rules about a conversation with an MCP endpoint, of the revisions that were spoken in it.

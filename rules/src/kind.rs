@@ -17,6 +17,8 @@ crate::words! {
         RegistryWalk = "registry-walk",
         /// What a registry, or several, said about one thing at several times.
         RegistryHistory = "registry-history",
+        /// An entry of a registry's list, and what was seen of its remotes, repository and packages, oldest first.
+        RegistryDrift = "registry-drift",
         /// An MCP server card of either form.
         McpServerCard = "mcp-server-card",
         /// The catalogue at `/.well-known/ai-catalog.json`.
@@ -86,6 +88,7 @@ impl Kind {
             Kind::RegistryPage => "registry page",
             Kind::RegistryWalk => "registry walk",
             Kind::RegistryHistory => "registry history",
+            Kind::RegistryDrift => "registry entry and what answers",
             Kind::McpServerCard => "MCP server card",
             Kind::McpAiCatalog => "AI catalogue",
             Kind::McpInitializeResult => "initialize result",
@@ -127,7 +130,9 @@ impl Kind {
             | Kind::OauthOpenidConfiguration
             | Kind::OauthClientMetadata
             | Kind::OauthTokenResponse => 64 * KIB,
-            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::History => 8 * KIB * KIB,
+            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::RegistryDrift | Kind::History => {
+                8 * KIB * KIB
+            }
             Kind::Openapi
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::conversation::{Conversation, Turn};
 use crate::document::Document;
 use crate::judge::{Given, Origin, Settings, Subject, judge};
 use crate::kind::Kind;
 use crate::report::{Occurrence, Report, worst};
 use crate::rule::{Impact, Rule, Severity};
-use crate::session::Session;
+use crate::session::{Session, Step};
 
 /// Places kept of each rule; of more only the number.
 const MOST_PLACES: usize = 20;
@@ -103,6 +104,44 @@ pub fn judge_absence(before: &[(String, String)], now: &[(String, String)], sett
     ] });
     let given = Given { limit_bytes: Some(MOST_BYTES), ..Given::default() };
     judge(&Document::from_text(&history.to_string()), &subject(Kind::RegistryHistory, &given), settings)
+}
+
+/// Judges an entry against what answers: both in the forms of kind `registry-drift`.
+pub fn judge_drift(entry: &Value, observations: &[Value], settings: &Settings) -> Report {
+    let drift = json!({ "entry": entry, "observations": observations });
+    judge(&Document::from_text(&drift.to_string()), &subject(Kind::RegistryDrift, &Given::default()), settings)
+}
+
+/// What a conversation with an endpoint shows about the listing that led to it, as observations of kind
+/// `registry-drift`: the handshake that came furthest, and the stream that was asked for.
+pub fn observed(session: &Session) -> Vec<Value> {
+    let conversation = Conversation::read(session, None, None, None);
+    let is_asked = |turn: &&Turn<'_>| turn.exchange.request.url == conversation.endpoint;
+    let lists_tools = conversation.of(Step::ToolsList).any(|turn| turn.result().is_some());
+    let handshakes = || {
+        let steps = [Some(Step::Discover), Some(Step::Initialize)];
+        conversation.turns.iter().filter(is_asked).filter(move |turn| steps.contains(&turn.step))
+    };
+    let post = handshakes().rfind(|turn| turn.result().is_some()).or_else(|| handshakes().next_back());
+    let is_get = |turn: &&Turn<'_>| turn.exchange.request.method == "GET" && turn.is_about_endpoint();
+    let get = conversation.turns.iter().filter(is_asked).rfind(is_get);
+    get.into_iter().map(|turn| seen(turn, false)).chain(post.map(|turn| seen(turn, lists_tools))).collect()
+}
+
+/// The part of an exchange that says something about a listing. Of the body the beginning is enough.
+fn seen(turn: &Turn<'_>, lists_tools: bool) -> Value {
+    const MOST: usize = 64 << 10;
+    let request = &turn.exchange.request;
+    let request = json!({ "method": request.method, "url": request.url, "headers": request.headers });
+    let response = turn.exchange.response.as_ref().map(|response| {
+        let mut response = response.clone();
+        response.shorten(MOST);
+        json!({ "status": response.status, "headers": response.headers, "raw": response.raw })
+    });
+    json!({
+        "at_ms": turn.exchange.at_ms, "request": request, "response": response, "error": turn.exchange.error,
+        "tools_list": lists_tools,
+    })
 }
 
 fn subject(kind: Kind, given: &Given) -> Subject<'_> {
@@ -365,5 +404,29 @@ mod tests {
         let mut findings = ListFindings::default();
         findings.add(&judge_page(body.as_bytes(), &Session::default(), &Settings::default()), "page 1 ");
         assert!(said(&findings).iter().any(|(rule, ..)| *rule == "registry/page-count-mismatch"), "{findings:?}");
+    }
+
+    #[test]
+    fn a_conversation_shows_whether_the_listing_is_right() {
+        let exchange = |text: &str| -> crate::session::Exchange { serde_json::from_str(text).expect("it is one") };
+        let answered = exchange(
+            r#"{"step": "initialize", "request": {"method": "POST", "url": "https://tides.dev/mcp", "body": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}},
+                "response": {"status": 200, "headers": {"content-type": "text/event-stream"}, "raw": "data: {\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {\"protocolVersion\": \"2025-11-25\", \"capabilities\": {}, \"serverInfo\": {\"name\": \"winds\", \"version\": \"2.0.0\"}}}\n\n"}}"#,
+        );
+        let refused = exchange(
+            r#"{"step": "get", "request": {"method": "GET", "url": "https://tides.dev/mcp"}, "response": {"status": 405}}"#,
+        );
+        let observations = observed(&Session::from(vec![answered, refused]));
+        let mut entry = listed("a.b/tides", "1.0.0", true);
+        entry["server"]["remotes"] = json!([{ "type": "sse", "url": "https://tides.dev/mcp" }]);
+        let report = judge_drift(&entry, &observations, &Settings::default());
+        let rules: Vec<&str> = report.fired().map(|(rule, _)| rule.id).collect();
+        let expected = [
+            "registry/remote-transport-mismatch",
+            "registry/live-name-differs",
+            "registry/live-version-differs",
+            "registry/listing-out-of-step",
+        ];
+        assert_eq!(rules, expected);
     }
 }

@@ -1,10 +1,10 @@
 //! Judging a conversation: which of its answers is the document, and what the rules say about both.
 
-use crate::document::{Document, Node};
+use crate::document::Document;
 use crate::endpoint_judge::judge_endpoint;
 use crate::judge::{Given, Origin, Settings, Subject, judge, judge_without_document};
 use crate::kind::Kind;
-use crate::report::{Occurrence, Outcome, Report, RuleResult};
+use crate::report::{Occurrence, Outcome, Report};
 use crate::rule::Check;
 use crate::session::{Cut, Exchange, Response, Session, Surface};
 use crate::text::{AbsoluteUrl, is_public_host};
@@ -37,12 +37,7 @@ pub fn judge_session(
     };
     let of_record = document_of_record(session, surface).and_then(|number| {
         let document = document_of(session.exchanges.get(number)?.response.as_ref()?);
-        let mut report = led_into(judge(&document, &subject(Some(number)), settings), number);
-        if let Some(card) = document.root().filter(|_| surface == Surface::AgentCard) {
-            let place = format!("/exchanges/{number}/response/body");
-            report.results.extend(crate::oauth::named::judge_named(session, card, &place));
-        }
-        Some(report)
+        Some(led_into(judge(&document, &subject(Some(number)), settings), number))
     });
     of_record.unwrap_or_else(|| judge_without_document(&subject(None), settings))
 }
@@ -57,12 +52,6 @@ pub fn document_of(response: &Response) -> Document {
 /// conversation.
 pub fn key_addresses(card: &Document) -> Vec<String> {
     crate::a2a::key_addresses(card)
-}
-
-/// What the rules say about the metadata whose address a card names, as far as it was asked for in the conversation. The
-/// pointers of the results lead into the card.
-pub fn judge_named(session: &Session, card: Node<'_>) -> Vec<RuleResult> {
-    crate::oauth::named::judge_named(session, card, "")
 }
 
 /// Where a document came from, by what its context says or else by the address it was fetched from (decisions 9).
@@ -110,16 +99,19 @@ fn brings_document(exchange: &Exchange, surface: Surface) -> bool {
 }
 
 /// A request and the redirects it led to.
-struct Chain<'s> {
+pub(crate) struct Chain<'s> {
     /// The address asked for at first.
-    asked: &'s str,
+    pub(crate) asked: &'s str,
     /// Whether the first request named a version of A2A.
-    with_version: bool,
+    pub(crate) with_version: bool,
+    /// The exchange at its beginning.
+    pub(crate) first: usize,
     /// The exchange at its end.
-    last: usize,
+    pub(crate) last: usize,
 }
 
-fn chains(session: &Session) -> Vec<Chain<'_>> {
+/// The requests of a conversation, each with the redirects it led to.
+pub(crate) fn chains(session: &Session) -> Vec<Chain<'_>> {
     let mut chains: Vec<Chain<'_>> = Vec::new();
     for (number, exchange) in session.exchanges.iter().enumerate() {
         match chains.last_mut() {
@@ -127,6 +119,7 @@ fn chains(session: &Session) -> Vec<Chain<'_>> {
             _ => chains.push(Chain {
                 asked: &exchange.request.url,
                 with_version: exchange.request.headers.contains_key("a2a-version"),
+                first: number,
                 last: number,
             }),
         }
@@ -141,11 +134,11 @@ fn continues(before: &Exchange, exchange: &Exchange) -> bool {
     })
 }
 
-fn is_card_path(address: &str) -> bool {
+pub(crate) fn is_card_path(address: &str) -> bool {
     address.ends_with("/agent-card.json") || is_legacy_path(address)
 }
 
-fn is_legacy_path(address: &str) -> bool {
+pub(crate) fn is_legacy_path(address: &str) -> bool {
     address.ends_with("/agent.json")
 }
 

@@ -15,7 +15,7 @@ use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Subject, judge};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::session::Surface;
-use plumbline_rules::session_judge::{document_of, judge_named, judge_session, origin};
+use plumbline_rules::session_judge::{document_of, judge_session, origin};
 use plumbline_rules::standing::Standing;
 
 use super::{Arguments, Checked};
@@ -129,10 +129,7 @@ fn judged_document(
         answer: Some(answer),
     };
     let document = document_of(response);
-    let mut report = judge(&document, &subject, &settings.judging());
-    if let Some(card) = document.root().filter(|_| kind == Some(Kind::AgentCard)) {
-        report.results.extend(judge_named(&observed.session, card));
-    }
+    let report = judge(&document, &subject, &settings.judging());
     Ok(Checked { document, report, standing: None })
 }
 

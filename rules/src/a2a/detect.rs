@@ -179,6 +179,9 @@ const V0_1: Profile = Profile { name: "a2a-0.1", versions: &["0.1"], needs_all: 
 const UNDETERMINED: Profile =
     Profile { name: "a2a-undetermined", versions: &["0.1", "0.2", "0.3", "1.0"], needs_all: true };
 
+/// Of a card that did not come: what holds for every release.
+pub(crate) const ABSENT: Profile = Profile { name: "", ..UNDETERMINED };
+
 /// The release a card is judged as (catalogue §4): the shape decides, not the claim.
 pub(crate) fn profile(card: Node<'_>, stated: Option<&str>) -> (Profile, Known) {
     let (shown, known) = shown(card);

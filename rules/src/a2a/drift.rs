@@ -60,18 +60,20 @@ impl<'d> Look<'d> {
 
     /// The requirements, of which one has to be met.
     fn requirements(&self) -> Vec<Node<'d>> {
-        let (first, second) = if self.profile.has("1.0") {
-            ("securityRequirements", "security")
-        } else {
-            ("security", "securityRequirements")
-        };
-        let list = self.card.given(first).or_else(|| self.card.given(second));
-        list.into_iter().flat_map(Node::items).collect()
+        requirements(self.card, self.profile)
     }
 }
 
+/// The requirements of a card, of which one has to be met.
+pub(super) fn requirements<'d>(card: Node<'d>, profile: Profile) -> Vec<Node<'d>> {
+    let (first, second) =
+        if profile.has("1.0") { ("securityRequirements", "security") } else { ("security", "securityRequirements") };
+    let list = card.given(first).or_else(|| card.given(second));
+    list.into_iter().flat_map(Node::items).collect()
+}
+
 /// Whether a requirement asks for nothing.
-fn is_empty_requirement(requirement: &Node<'_>) -> bool {
+pub(super) fn is_empty_requirement(requirement: &Node<'_>) -> bool {
     requirement.is_empty() || requirement.given("schemes").is_some_and(Node::is_empty)
 }
 

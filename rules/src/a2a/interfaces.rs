@@ -57,7 +57,7 @@ fn objects_in<'d>(card: Node<'d>, member: &str, applies: bool) -> impl Iterator<
 
 /// The core bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Core {
+pub(super) enum Core {
     JsonRpc,
     Grpc,
     HttpJson,
@@ -114,7 +114,7 @@ pub(super) struct Endpoint<'d> {
 
 impl Endpoint<'_> {
     /// The core binding it is meant for; one without a binding counts as JSONRPC. `None` for custom ones.
-    fn core(&self) -> Option<Core> {
+    pub(super) fn core(&self) -> Option<Core> {
         match self.binding.and_then(Node::text) {
             Some(text) if !is_blank(text) => Core::meant(text),
             _ => Some(Core::JsonRpc),

@@ -6,9 +6,11 @@
 mod capabilities;
 mod detect;
 mod drift;
+mod fetch;
 mod interfaces;
 mod keys;
 mod links;
+mod live;
 mod names;
 mod payload;
 mod required;
@@ -21,7 +23,7 @@ mod types;
 mod verify;
 mod versions;
 
-pub(crate) use detect::{looks_like_a_card, profile};
+pub(crate) use detect::{ABSENT, looks_like_a_card, profile};
 pub(crate) use drift::{change_is_named, loosened_and_added};
 pub(crate) use verify::{Signatures, key_addresses};
 
@@ -29,6 +31,7 @@ use crate::rule::Rule;
 
 /// The topics in the order their rules run.
 pub(crate) const TOPICS: &[&[&Rule]] = &[
+    fetch::RULES,
     detect::RULES,
     required::RULES,
     types::RULES,
@@ -43,5 +46,6 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     signatures::SHAPES,
     signatures::RULES,
     keys::RULES,
+    live::RULES,
     drift::RULES,
 ];

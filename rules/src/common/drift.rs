@@ -283,7 +283,7 @@ const VOLATILE: &[&str] = &["lastUpdated", "last_updated", "updatedAt", "generat
 
 /// Whether two documents say the same, without regard to order, signatures, members that change by themselves and
 /// members that hold the default of their type.
-fn same_content(one: Node<'_>, other: Node<'_>) -> bool {
+pub(crate) fn same_content(one: Node<'_>, other: Node<'_>) -> bool {
     let content = |document: Node<'_>| {
         let mut value = document.to_value();
         if let Some(members) = value.as_object_mut() {

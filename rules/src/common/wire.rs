@@ -45,7 +45,8 @@ crate::rule! {
             ),
             silent(
                 r#"{"exchanges": [{"request": {"method": "GET", "url": "https://tides.example.com/.well-known/agent-card.json"}, "response": {"status": 401}}]}"#,
-            ),
+            )
+            .beside(&["a2a/card-auth-required"]),
         ],
         check: Check::Way(payment_required),
     }
@@ -87,7 +88,7 @@ crate::rule! {
             silent(
                 r#"{"exchanges": [
                     {"request": {"method": "GET", "url": "https://a.example/1"}, "response": {"status": 302, "headers": {"location": "/2"}}},
-                    {"request": {"method": "GET", "url": "https://a.example/2"}, "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": "base:a2a-1.0"}}]}"#,
+                    {"request": {"method": "GET", "url": "https://a.example/2"}, "response": {"status": 200, "headers": "headers:card", "body": "base:a2a-1.0"}}]}"#,
             ),
         ],
         stops: Stops::Document,
@@ -294,10 +295,10 @@ crate::rule! {
         examples: &[
             fires(
                 &["/exchanges/0/response/headers/content-type"],
-                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://a.example/card"}, "response": {"status": 200, "headers": {"content-type": "text/plain"}, "body": "base:a2a-1.0"}}]}"#,
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://a.example/card"}, "response": {"status": 200, "headers": {"content-type": "text/plain", "cache-control": "max-age=60", "etag": "\"1\""}, "body": "base:a2a-1.0"}}]}"#,
             ),
             silent(
-                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://a.example/card"}, "response": {"status": 200, "headers": {"content-type": "Application/A2A+JSON; charset=utf-8"}, "body": "base:a2a-1.0"}}]}"#,
+                r#"{"exchanges": [{"request": {"method": "GET", "url": "https://a.example/card"}, "response": {"status": 200, "headers": {"content-type": "Application/A2A+JSON; charset=utf-8", "cache-control": "max-age=60", "etag": "\"1\""}, "body": "base:a2a-1.0"}}]}"#,
             ),
         ],
         check: Check::Session(content_type_mismatch),

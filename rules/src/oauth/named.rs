@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::authorization::{OPENID, RFC8414};
 use crate::catalogue;
-use crate::document::{Node, Type};
+use crate::document::{Document, Node, Type};
 use crate::judge::ask;
 use crate::report::{NotEvaluated, RuleResult};
 use crate::session::{Exchange, Session};
@@ -16,9 +16,8 @@ use crate::text::quote;
 /// The newest revision, which metadata named by a card is judged as.
 const REVISION: &str = "2026-07-28";
 
-/// What the rules say about the metadata that a card names and that was asked for. `place` is where the card stands in the
-/// session.
-pub(crate) fn judge_named(session: &Session, card: Node<'_>, place: &str) -> Vec<RuleResult> {
+/// What the rules say about the metadata that a card names and that was asked for.
+pub(crate) fn judge_named(session: &Session, card: Node<'_>, document: &Document) -> Vec<RuleResult> {
     let named = ["/securitySchemes/**/openIdConnectUrl", "/securitySchemes/**/oauth2MetadataUrl"];
     let named: Vec<Node<'_>> = named.into_iter().flat_map(|pattern| card.select(pattern)).collect();
     let asked: Vec<(Node<'_>, &Exchange)> =
@@ -27,25 +26,25 @@ pub(crate) fn judge_named(session: &Session, card: Node<'_>, place: &str) -> Vec
         return Vec::new();
     }
     let rule = |id: &str| catalogue::find(id).expect("the rule is in the catalogue");
-    let not_found = ask(rule("oauth/as-metadata-not-found"), REVISION, |out| {
+    let not_found = ask(rule("oauth/as-metadata-not-found"), REVISION, Some(document), |out| {
         for (node, exchange) in &asked {
             match metadata(exchange) {
                 Metadata::Other => {
                     let what = format!("no metadata at {}", quote(node.text().unwrap_or_default()));
-                    out.add_in(REVISION, format!("{place}{}", node.pointer()), what);
+                    out.add(*node, what);
                 }
                 Metadata::Unknown => out.not_evaluated(NotEvaluated::NoDocument),
                 Metadata::Issuer(_) | Metadata::NoIssuer => {}
             }
         }
     });
-    let mismatch = ask(rule("oauth/as-issuer-mismatch"), REVISION, |out| {
+    let mismatch = ask(rule("oauth/as-issuer-mismatch"), REVISION, Some(document), |out| {
         for (node, exchange) in &asked {
             let Metadata::Issuer(issuer) = metadata(exchange) else { continue };
             let expected = node.text().and_then(issuer_of);
             if expected.is_some_and(|expected| expected.trim_end_matches('/') != issuer.trim_end_matches('/')) {
                 let what = format!("the metadata there is that of {}", quote(&issuer));
-                out.add_in(REVISION, format!("{place}{}", node.pointer()), what);
+                out.add(*node, what);
             }
         }
     });
@@ -53,7 +52,7 @@ pub(crate) fn judge_named(session: &Session, card: Node<'_>, place: &str) -> Vec
 }
 
 /// The last answer to a request for that address.
-fn answer_to<'s>(session: &'s Session, url: &str) -> Option<&'s Exchange> {
+pub(crate) fn answer_to<'s>(session: &'s Session, url: &str) -> Option<&'s Exchange> {
     let first = session.exchanges.iter().position(|exchange| exchange.request.url == url)?;
     let mut last = &session.exchanges[first];
     for next in &session.exchanges[first + 1..] {

@@ -4,6 +4,7 @@ mod arguments;
 mod artefacts;
 mod containers;
 mod detect;
+mod drift;
 mod entry;
 mod fields;
 mod history;
@@ -23,6 +24,7 @@ mod types;
 mod versions;
 mod walk;
 
+pub(crate) use drift::judge_remotes;
 pub(crate) use metadata::OFFICIAL;
 pub(crate) use revision::{api_profile, profile};
 
@@ -50,4 +52,5 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     lookalikes::RULES,
     entry::RULES,
     history::RULES,
+    drift::RULES,
 ];
