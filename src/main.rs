@@ -15,6 +15,8 @@ mod rules;
 mod sample;
 mod serve;
 mod settings;
+mod telling;
+mod webhooks;
 mod wiring;
 
 use std::process::ExitCode;
@@ -67,6 +69,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Check whether the database is true to itself, and mend what can be mended.
     Doctor(doctor::Arguments),
+    /// Receivers of messages: list, test, replay, and print what arrives.
+    Webhooks(webhooks::Arguments),
     /// Bring the database to this version's schema and end.
     Migrate,
 }
@@ -96,6 +100,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Config(arguments) => config::run(options, &arguments),
         Command::Demo(arguments) => demo::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
+        Command::Webhooks(arguments) => webhooks::run(options, &arguments),
         Command::Migrate => wiring::migrate(options),
     }
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sample::Sample;
 use crate::settings::{Options, Settings};
-use crate::{serve, wiring};
+use crate::{serve, telling, wiring};
 
 /// How long a walk may take to store its page and stop.
 const WALK_STOPS: Duration = Duration::from_secs(60);
@@ -142,6 +142,7 @@ impl Reload {
         for key in keep_until_restart(&before.settings, &mut settings) {
             tracing::warn!("{key} takes effect at the next start");
         }
+        telling::given(&settings)?;
         let prepared = wiring::prepare(&settings, Some((&before.settings, &before.crawler)))?;
         let mut held = Vec::new();
         for registry in before.crawler.registries.iter().filter(|registry| !is_still_named(registry, &settings)) {
@@ -149,6 +150,9 @@ impl Reload {
             held.push(walk.with_context(|| format!("registry {}", registry.settings.name))?);
         }
         let crawler = wiring::again(prepared, &before.crawler).await?;
+        if settings.alerts.enabled {
+            telling::apply(&settings, &crawler.store, crawler.now_s()).await?;
+        }
         let is_sample = self.origin.sample.is_some();
         self.site.send_replace(Arc::new(serve::site(&settings, &crawler, is_sample)));
         self.retention.send_replace(settings.retention.clone());
@@ -171,6 +175,10 @@ fn keep_until_restart(before: &Settings, after: &mut Settings) -> Vec<&'static s
     if after.database != before.database {
         after.database.clone_from(&before.database);
         kept.push("database");
+    }
+    if after.alerts != before.alerts {
+        after.alerts = before.alerts.clone();
+        kept.push("alerts");
     }
     if after.log != before.log {
         after.log = before.log.clone();

@@ -28,6 +28,7 @@ use crate::ping::Pinger;
 use crate::reload::{Now, Origin, Present, Reload, Walks};
 use crate::sample::Sample;
 use crate::settings::{Options, Settings};
+use crate::telling::{self, Telling};
 use crate::wiring;
 
 /// The database of `--sample`, so that made-up targets never mix with real ones.
@@ -85,6 +86,12 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
     tasks.spawn(follow(present.clone(), status, stop.clone()));
     tasks.spawn(tell(store.clone(), stop.clone()));
     tasks.spawn(hold(present.clone(), stop.clone()));
+    let is_telling = present.borrow().settings.alerts.enabled;
+    if is_telling {
+        let settings = present.borrow().settings.clone();
+        telling::apply(&settings, &store, plumbline_web::system_now()).await?;
+        Telling::new(&settings, store.clone()).await?.spawn(&tasks, &stop);
+    }
     let scheduler = schedule(&present, &walks, &tasks, &stop).await?;
     House { store: store.clone(), retention: retentions, stop: stop.clone() }.plan(&scheduler, &tasks).await?;
     tasks.spawn(Reload { origin, now, site, retention, walks }.at_every_hangup(stop.clone()));

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use plumbline_alerts::settings::{AlertSettings, RouteSetting, WebhookSetting};
 use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::probe::mcp::ProbeSettings;
 use plumbline_crawler::probe::stdio::StdioSettings;
@@ -60,6 +61,12 @@ plumbline_rules::settings! {
         pub files: Vec<FileTarget> = Vec::new(),
         /// MCP servers that are commands of your own. Nothing else is ever started.
         pub commands: Vec<CommandTarget> = Vec::new(),
+        /// Telling people and programs.
+        pub alerts: AlertSettings = AlertSettings::default(),
+        /// Receivers of messages (docs/webhooks.md).
+        pub webhooks: Vec<WebhookSetting> = Vec::new(),
+        /// Which alerts go to which receivers of groups. A receiver of groups that no route names has one of its own.
+        pub routes: Vec<RouteSetting> = Vec::new(),
     }
 }
 
@@ -206,6 +213,22 @@ impl Settings {
                 bail!("urls: `{}` of kind {} stands twice", single.url, single.kind);
             }
         }
+        for webhook in &self.webhooks {
+            if !seen.insert(format!("webhook {}", webhook.name)) {
+                bail!("webhooks: `{}` stands twice", webhook.name);
+            }
+        }
+        for route in &self.routes {
+            route.route()?;
+            if !seen.insert(format!("route {}", route.name)) {
+                bail!("routes: `{}` stands twice", route.name);
+            }
+            if let Some(unknown) =
+                route.webhooks.iter().find(|name| !self.webhooks.iter().any(|one| one.name == **name))
+            {
+                bail!("routes: `{}` names the webhook `{unknown}`, which the settings do not", route.name);
+            }
+        }
         for file in &self.files {
             if !seen.insert(format!("file {}", file.path)) {
                 bail!("files: `{}` stands twice", file.path);
@@ -302,6 +325,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("limits", judge::LimitSettings::FIELDS),
         ("a2a", judge::A2aSettings::FIELDS),
         ("registry", judge::RegistrySettings::FIELDS),
+        ("alerts", AlertSettings::FIELDS),
         ("net", NetSettings::FIELDS),
         ("net.manners", Manners::FIELDS),
         ("net.bytes", ByteLimits::FIELDS),
@@ -336,7 +360,9 @@ fn write_groups(out: &mut String, key: &str, about: &str, entries: &[Value]) {
         let _ = writeln!(out, "# {line}");
     }
     for entry in entries {
-        let _ = write!(out, "[[{key}]]\n{}", toml::to_string(entry).unwrap_or_default());
+        // Written as a list of one, so that tables within it are named by their whole path.
+        let group = Table::from_iter([(key.to_owned(), Value::Array(vec![entry.clone()]))]);
+        let _ = write!(out, "{}", toml::to_string(&group).unwrap_or_default());
     }
 }
 
@@ -363,6 +389,16 @@ fn example_of(key: &str) -> &'static str {
             "[[commands]]\nname = \"tides\"\ncommand = [\"npx\", \"-y\", \"@example/tides-mcp\"]\n\
              env = [\"PATH\", \"HOME\"]     # names of variables; nothing else is passed on\n\
              tools = [{ name = \"tide_table\", arguments = { harbour = \"Bergen\" } }]   # only these are called"
+        }
+        "webhooks" => {
+            "[[webhooks]]\nname = \"machine\"\nurl = \"https://hooks.example.com/plumbline\"\n\
+             secret_file = \"webhook.secret\"\ntypes = [\"finding.*\", \"target.*\"]\n\
+             [[webhooks]]\nname = \"team\"\nformat = \"slack\"\nurl_file = \"slack.url\"\ndigest = \"daily\"\n\
+             digest_zone = \"Europe/Berlin\""
+        }
+        "routes" => {
+            "[[routes]]\nname = \"on-call\"\nmatch = \"tag:tier=1 severity:error\"\nwebhooks = [\"team\"]\n\
+             quiet_hours = { zone = \"Europe/Berlin\", from = \"22:00\", to = \"07:00\" }"
         }
         _ => "[[files]]\npath = \"cards/tides.json\"\nkind = \"a2a-card\"\nown = true",
     }

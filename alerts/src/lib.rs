@@ -1,11 +1,35 @@
-//! Reads events and says in words what a person on call would want to know.
+//! Reads events and tells those who asked: people in groups, programs event by event, each message signed and until it arrives.
 //!
-//! It reads the `event` table by its growing number and nothing else: it cannot slow a crawl, and a restart goes on where
-//! it stood. At present `serve` writes what it says to the log; subscriptions, groups and webhooks build on it.
+//! It reads the `event` table by its growing number and nothing else: it cannot slow a crawl, and a restart goes on where it
+//! stood. It knows neither crawling nor pages; the way out ([`wire`]) is given to it by the binary.
 //!
-//! - [`message`]: one event in words; pure.
+//! Deciding, pure:
+//! - [`payload`]: an event or a group as JSON, its title, how grave it is; [`event_types`]: every type with schema and example;
+//! - [`matcher`]: which events somebody wants; [`pipeline`]: from events to alerts to groups, and why not;
+//! - [`zones`]: windows, quiet hours, summaries; [`retry`]: what becomes of a message after an answer;
+//! - [`formats`]: the request for each kind of receiver; [`signature`]: Standard Webhooks; [`message`]: a line for the log.
+//!
+//! Doing: [`teller`] turns events into messages, [`courier`] brings them, [`digest`] sums up, [`sync`] reads [`settings`] into
+//! the database, [`vault`] seals secrets, [`mail`] and [`wire`] are the two ways out.
 
+pub mod courier;
+pub mod digest;
+pub mod event_types;
+pub mod formats;
+pub mod mail;
+pub mod matcher;
 pub mod message;
+pub mod message_id;
+pub mod payload;
+pub mod pipeline;
+pub mod retry;
+pub mod settings;
+pub mod signature;
+pub mod sync;
+pub mod teller;
+pub mod vault;
+pub mod wire;
+pub mod zones;
 
 use plumbline_store::ids::EventId;
 use plumbline_store::{Error, Store};

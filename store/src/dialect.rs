@@ -272,6 +272,12 @@ tables! {
     ProbeSession = "probe_session",
     Finding = "finding",
     Event = "event",
+    WhEndpoint = "wh_endpoint",
+    Route = "route",
+    Alert = "alert",
+    Silence = "silence",
+    Waiver = "waiver",
+    Maintenance = "maintenance",
 }
 
 /// The one writing transaction. Dropping it without [`Writing::commit`] undoes everything.

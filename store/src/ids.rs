@@ -41,4 +41,12 @@ ids! {
     FindingId,
     /// A row of `event`.
     EventId,
+    /// A row of `wh_endpoint`.
+    EndpointId,
+    /// A row of `route`.
+    RouteId,
+    /// A row of `alert`.
+    AlertId,
+    /// A row of `alert_group`.
+    GroupId,
 }

@@ -17,12 +17,16 @@
 //! Keeping house: [`housekeeping`] lets go of what is old, [`sizes`] measures, [`disk`] watches the room that is left,
 //! [`doctor`] counts everything again.
 //!
+//! Telling: [`happened`] is an event with all a reader needs, [`alerting`] keeps alerts and groups, [`hooks`] receivers and
+//! how far each message came.
+//!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
 
 pub mod demonstration;
+pub mod alerting;
 pub mod dialect;
 pub mod disk;
 pub mod doctor;
@@ -30,6 +34,8 @@ pub mod documents;
 pub mod error;
 pub mod events;
 mod findings;
+pub mod happened;
+pub mod hooks;
 pub mod housekeeping;
 pub mod ids;
 pub mod judged;

@@ -66,9 +66,24 @@ impl Client {
     /// # Errors
     /// The contact or the file of certificates is of no use, or the HTTP stack cannot be set up.
     pub fn new(settings: NetSettings) -> Result<Self, NetError> {
+        let guard = Guard { allow_networks: settings.allow_networks.0.clone(), receivers: None };
+        Self::behind(guard, settings)
+    }
+
+    /// A client for receivers of webhooks, at these ports: with connections, networks and limits of its own, so that neither
+    /// a slow receiver nor what is opened to receivers touches crawling.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn for_receivers(settings: NetSettings, ports: Vec<u16>) -> Result<Self, NetError> {
+        let receivers = Some(super::guard::Receivers { ports });
+        Self::behind(Guard { allow_networks: settings.allow_networks.0.clone(), receivers }, settings)
+    }
+
+    fn behind(guard: Guard, settings: NetSettings) -> Result<Self, NetError> {
         install_crypto();
         let user_agent = user_agent(&settings.contact)?;
-        let guard = Arc::new(Guard { allow_networks: settings.allow_networks.0.clone() });
+        let guard = Arc::new(guard);
         let resolver = GuardedResolver::new(guard.clone(), &settings.name_servers, settings.time.dns());
         let (http, trusts) = http_client(&settings, resolver.clone(), Wire::Usual)?;
         let (titled, _) = http_client(&settings, resolver.clone(), Wire::Titled)?;

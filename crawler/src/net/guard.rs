@@ -14,6 +14,15 @@ use url::{Host, Url};
 pub struct Guard {
     /// Networks that may be called although they are not public.
     pub allow_networks: Vec<IpNet>,
+    /// What is more open to receivers of webhooks; `None`: https at 443 and 8443 only.
+    pub receivers: Option<Receivers>,
+}
+
+/// What the operator opens to receivers of webhooks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Receivers {
+    /// Ports at which they listen.
+    pub ports: Vec<u16>,
 }
 
 /// Why something is not called.
@@ -73,18 +82,31 @@ impl Guard {
         }
     }
 
-    /// Whether a webhook may be sent there: https, and only to the ports that receivers use.
+    /// Whether a webhook may be sent there: https, and only to the ports that receivers use. With [`Guard::receivers`] an
+    /// address in an opened network, written as such, may be called by plain http and at any port: it is the operator's own.
     ///
     /// # Errors
     /// The reason not to call it.
     pub fn check_webhook_url(&self, url: &Url) -> Result<(), Refusal> {
         self.check_url(url)?;
+        if self.receivers.is_some() && self.is_opened_by_text(url) {
+            return Ok(());
+        }
         if url.scheme() != "https" {
             return Err(Refusal::Scheme(url.scheme().to_owned()));
         }
-        match url.port_or_known_default() {
-            Some(443 | 8443) => Ok(()),
-            other => Err(Refusal::Port(other.unwrap_or_default())),
+        let port = url.port_or_known_default().unwrap_or_default();
+        let is_open = self.receivers.as_ref().map_or([443, 8443].contains(&port), |open| open.ports.contains(&port));
+        if is_open { Ok(()) } else { Err(Refusal::Port(port)) }
+    }
+
+    /// The host is an address of an opened network, or this machine by its name where that is opened.
+    fn is_opened_by_text(&self, url: &Url) -> bool {
+        match url.host() {
+            None => false,
+            Some(Host::Domain(name)) => is_localhost(name) && self.is_opened(Ipv4Addr::LOCALHOST.into()),
+            Some(Host::Ipv4(ip)) => self.is_opened(ip.into()),
+            Some(Host::Ipv6(ip)) => self.is_opened(IpAddr::from(ip).to_canonical()),
         }
     }
 
@@ -248,7 +270,7 @@ mod tests {
     use super::*;
 
     fn guard(networks: &[&str]) -> Guard {
-        Guard { allow_networks: networks.iter().map(|n| n.parse().unwrap()).collect() }
+        Guard { allow_networks: networks.iter().map(|n| n.parse().unwrap()).collect(), receivers: None }
     }
 
     fn verdict(guard: &Guard, url: &str) -> Result<(), Refusal> {
@@ -398,6 +420,28 @@ mod tests {
         assert_eq!(verdict(&guard, "http://{a}.example.com/"), Err(Refusal::HostName("{a}.example.com".into())));
         assert_eq!(verdict(&guard, "http://bücher.example/"), Ok(()));
         assert_eq!(verdict(&guard, "http://_a.example.com:8080/card"), Ok(()));
+    }
+
+    #[test]
+    fn a_receiver_is_called_by_https_at_its_ports_and_by_http_only_in_an_opened_network() {
+        let open =
+            Guard { receivers: Some(Receivers { ports: vec![443, 9443] }), ..guard(&["10.1.0.0/16", "127.0.0.1"]) };
+        let says = |guard: &Guard, url: &str| guard.check_webhook_url(&Url::parse(url).unwrap());
+        for (url, refusal) in [
+            ("https://hooks.example.com/x", None),
+            ("https://hooks.example.com:9443/x", None),
+            ("https://hooks.example.com:8443/x", Some(Refusal::Port(8443))),
+            ("http://hooks.example.com/x", Some(Refusal::Scheme("http".into()))),
+            ("http://10.1.2.3:9000/x", None),
+            ("http://10.2.2.3:9000/x", Some(Refusal::Address("10.2.2.3".parse().unwrap()))),
+            ("http://localhost:9000/x", None),
+            ("https://u:p@hooks.example.com/x", Some(Refusal::UserInfo)),
+        ] {
+            assert_eq!(says(&open, url).err(), refusal, "{url}");
+        }
+        let strict = guard(&["10.1.0.0/16"]);
+        assert_eq!(says(&strict, "http://10.1.2.3/x"), Err(Refusal::Scheme("http".into())));
+        assert_eq!(says(&strict, "https://hooks.example.com:8443/x"), Ok(()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! - [`guard`]: which addresses may be called; asked for each hop, and again for each address a name resolves to.
 //! - [`client`]: one ask becomes one or more recorded exchanges and a bounded body.
 //! - [`limits`]: bytes and time.
+//! - `receiver`: one message to a receiver of webhooks.
 //! - [`politeness`]: whose turn it is at a host.
 //! - `robots`: what a host asks crawlers not to fetch.
 //! - [`outcome`]: from exchanges to how far we came.
@@ -19,6 +20,7 @@ pub mod limits;
 mod networks;
 pub mod outcome;
 pub mod politeness;
+mod receiver;
 mod record;
 mod redirect;
 mod resolver;
@@ -38,6 +40,7 @@ pub use limits::{BodyKind, ByteLimits, TimeLimits};
 pub use networks::Networks;
 pub use outcome::{Asked, outcome};
 pub use politeness::{Manners, Politeness};
+pub use receiver::Told;
 pub use stream::{Events, Listen, Until};
 
 settings! {

@@ -1,0 +1,538 @@
+//! From events to alerts, from alerts to messages: event → route match → alert key → inhibit → maintenance → silence → group →
+//! notify → outbox, each step a pure function that also says in a sentence what it decided.
+//!
+//! The first half ([`take`]) runs once for each event. The second ([`hold`], [`gather`], [`compose`]) looks at what was not
+//! told yet whenever something may have changed, so that an alert that was held is told when what held it is over.
+//!
+//! A storm: when more than [`STORM`] alerts open on a route within its interval, at most [`MOST_IN_STORM`] groups are told in
+//! that time, the gravest by themselves and the rest in one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use plumbline_store::alerting::{
+    Alert, AlertChange, AlertState, ByWhat, EndedAs, Grade, Group, Kept, Maintenance, NewAlert, Route, Silence,
+};
+use plumbline_store::happened::{Facts, Happened};
+use plumbline_store::words::{Cause, EventKind, OpenedAs, Resolution};
+use plumbline_store::{AlertId, GroupId};
+
+use crate::matcher::Matcher;
+use crate::payload::{self, cut};
+use crate::zones::{self, QuietHours};
+
+/// Alerts of one route within its interval beyond which it is a storm.
+pub const STORM: i64 = 20;
+
+/// Groups that are told within an interval while it is one.
+pub const MOST_IN_STORM: i64 = 3;
+
+/// Targets that fail a rule from which on they are told by the rule and not each by itself.
+pub const BY_RULE: i64 = 20;
+
+/// The key of the group for all that has no room of its own.
+const STORM_KEY: &str = "storm";
+
+/// A route with its matcher read.
+#[derive(Debug, Clone)]
+pub struct ReadRoute {
+    /// The route.
+    pub route: Route,
+    /// Which alerts.
+    pub matcher: Matcher,
+    /// Hours in which it says nothing.
+    pub quiet: Option<QuietHours>,
+}
+
+/// What an event does to the alert with its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It begins, or is told of again.
+    Begins,
+    /// It ends.
+    Ends(EndedAs),
+    /// It ends if there is one, else it begins: something that comes and goes.
+    Flaps,
+    /// Every alert about the target ends.
+    EndsTarget,
+}
+
+/// The key of the alert that an event is about, and what it does to it; `None`: alerts do not hear of it.
+#[must_use]
+pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
+    let event = &happened.event;
+    let subject = event.subject.unwrap_or_default();
+    let surface = event.surface.map_or(subject, |surface| surface.0);
+    let ended = match happened.finding.as_ref().and_then(|finding| finding.resolution) {
+        Some(Resolution::TargetRetired | Resolution::RuleChanged | Resolution::DocumentGone) => EndedAs::Retired,
+        Some(Resolution::Fixed) | None => EndedAs::Resolved,
+    };
+    Some(match event.kind {
+        EventKind::FindingOpened | EventKind::FindingRegressed => (format!("finding:{subject}"), Effect::Begins),
+        EventKind::FindingResolved => (format!("finding:{subject}"), Effect::Ends(ended)),
+        EventKind::FindingFlappingStarted => (format!("finding:{subject}"), Effect::Flaps),
+        EventKind::FindingFlappingStopped => match event.note.as_deref() {
+            Some("open") => (format!("finding:{subject}"), Effect::Begins),
+            _ => (format!("finding:{subject}"), Effect::Ends(EndedAs::Resolved)),
+        },
+        EventKind::TargetDown => (format!("reach:{surface}"), Effect::Begins),
+        EventKind::TargetRecovered => (format!("reach:{surface}"), Effect::Ends(EndedAs::Resolved)),
+        EventKind::TargetRetired => (String::new(), Effect::EndsTarget),
+        EventKind::IncidentOpened | EventKind::IncidentUpdated => (format!("incident:{subject}"), Effect::Begins),
+        EventKind::IncidentResolved => (format!("incident:{subject}"), Effect::Ends(EndedAs::Resolved)),
+        EventKind::RulePrevalenceJumped => {
+            let (rule, cohort) = (event.rule.as_deref().unwrap_or("?"), event.note.as_deref().unwrap_or("all"));
+            (format!("rule:{rule}:{cohort}"), Effect::Begins)
+        }
+        EventKind::CrawlDegraded => ("crawl:degraded".to_owned(), Effect::Begins),
+        EventKind::CrawlCompleted => ("crawl:degraded".to_owned(), Effect::Ends(EndedAs::Resolved)),
+        EventKind::WebhookFailing | EventKind::WebhookDisabled => (format!("webhook:{subject}"), Effect::Begins),
+        EventKind::DiskFilling | EventKind::DiskFull => ("disk:room".to_owned(), Effect::Begins),
+        EventKind::DiskRelieved => ("disk:room".to_owned(), Effect::Ends(EndedAs::Resolved)),
+        EventKind::TargetAdded
+        | EventKind::TargetHeadlineChanged
+        | EventKind::TargetGone
+        | EventKind::TargetReturned
+        | EventKind::DocumentChanged
+        | EventKind::DeployRecorded
+        | EventKind::DeployEvaluated
+        | EventKind::RulesetReleased
+        | EventKind::AlertGroupOpened
+        | EventKind::AlertGroupUpdated
+        | EventKind::AlertGroupResolved
+        | EventKind::WebhookMessageDead
+        | EventKind::Ping => return None,
+    })
+}
+
+/// What an event does on every route. `open` are the open alerts with its key, or of its target where all of those end.
+#[must_use]
+pub fn take(happened: &Happened, facts: &Facts, routes: &[ReadRoute], open: &[Alert]) -> Vec<AlertChange> {
+    let Some((key, effect)) = effect(happened) else { return Vec::new() };
+    let ends = |how| open.iter().map(|alert| end(happened, alert, how)).collect();
+    match effect {
+        Effect::Ends(how) => ends(how),
+        Effect::EndsTarget => ends(EndedAs::Retired),
+        Effect::Flaps if !open.is_empty() => ends(EndedAs::Flapping),
+        Effect::Begins | Effect::Flaps => routes
+            .iter()
+            .filter_map(|route| match open.iter().find(|alert| alert.route == route.route.id) {
+                Some(alert) => touch(happened, alert),
+                None => begin(happened, facts, route, &key),
+            })
+            .collect(),
+    }
+}
+
+fn end(happened: &Happened, alert: &Alert, how: EndedAs) -> AlertChange {
+    AlertChange::End { alert: alert.id, event: happened.event.id, how, at_s: happened.event.at_s }
+}
+
+/// An open alert hears of its subject again; what is graver than before is told again, also where somebody took it on.
+fn touch(happened: &Happened, alert: &Alert) -> Option<AlertChange> {
+    let now = payload::grade(happened);
+    // Grades are in the order of their words, the gravest first.
+    let severity = now.min(alert.severity);
+    Some(AlertChange::Touch {
+        alert: alert.id,
+        event: happened.event.id,
+        severity,
+        is_graver: severity < alert.severity,
+    })
+}
+
+fn begin(happened: &Happened, facts: &Facts, route: &ReadRoute, key: &str) -> Option<AlertChange> {
+    if refusal(happened, facts, route).is_some() {
+        return None;
+    }
+    let title = payload::title(happened);
+    Some(AlertChange::Begin(Box::new(NewAlert {
+        route: route.route.id,
+        key: key.to_owned(),
+        severity: payload::grade(happened),
+        target: happened.target.as_ref().map(|target| target.id),
+        surface: happened.surface.as_ref().map(|surface| surface.id),
+        rule: happened.rule.as_ref().map(|rule| rule.slug.clone()),
+        facts: facts.clone(),
+        why: vec![matched(route)],
+        by: shared(happened, key),
+        event: happened.event.id,
+        at_s: happened.event.at_s,
+        title,
+    })))
+}
+
+fn matched(route: &ReadRoute) -> String {
+    match route.route.is.matcher.as_str() {
+        "" => format!("Route {}: takes everything of at least {}.", route.route.is.slug, route.route.is.min_severity),
+        matcher => format!("Route {}: matched {matcher}.", route.route.is.slug),
+    }
+}
+
+/// Why a route does not take an event, in words; `None`: it does.
+#[must_use]
+pub fn refusal(happened: &Happened, facts: &Facts, route: &ReadRoute) -> Option<String> {
+    let is = &route.route.is;
+    let finding = happened.finding.as_ref();
+    let is_rule_change = finding.is_some_and(|finding| {
+        finding.opened_as == Some(OpenedAs::Rule) || matches!(finding.cause, Some(Cause::Rule | Cause::Joint))
+    });
+    let grade = payload::grade(happened);
+    if payload::is_baseline(happened) && !is.include_baseline {
+        return Some("a first look is a baseline".to_owned());
+    }
+    if is_rule_change && !is.include_rule_changes {
+        return Some("a rule changed, not the target".to_owned());
+    }
+    if grade > is.min_severity {
+        return Some(format!("{grade} is less than {}", is.min_severity));
+    }
+    route.matcher.refused_by(facts).map(|term| format!("{term} does not hold"))
+}
+
+/// What an alert shares with others: the first that applies.
+fn shared(happened: &Happened, key: &str) -> (ByWhat, String) {
+    let finding = happened.finding.as_ref();
+    let is_rule_change = finding.is_some_and(|finding| finding.opened_as == Some(OpenedAs::Rule));
+    if let Some(incident) = &happened.incident {
+        return (ByWhat::Incident, format!("inc_{}", incident.id));
+    }
+    if let Some(deploy) = &happened.deploy {
+        return (ByWhat::Deploy, format!("dep_{}", deploy.id));
+    }
+    if is_rule_change {
+        return (ByWhat::Ruleset, "rules".to_owned());
+    }
+    match &happened.target {
+        Some(target) => (ByWhat::Target, format!("tgt_{}", target.id)),
+        None => (ByWhat::Target, key.to_owned()),
+    }
+}
+
+/// What keeps quiet, with matchers read.
+#[derive(Debug, Clone, Default)]
+pub struct Quiet {
+    /// Silences, those that ended lately too.
+    pub silences: Vec<(Silence, Matcher)>,
+    /// Maintenance windows.
+    pub maintenances: Vec<(Maintenance, Matcher)>,
+    /// Routes on which it is known that crawling does not work.
+    pub degraded: BTreeSet<i64>,
+}
+
+/// What keeps one alert from being told, in the order of the pipeline; `None`: nothing.
+#[must_use]
+pub fn hold(alert: &Alert, route: &ReadRoute, quiet: &Quiet, now_s: i64) -> Option<Kept> {
+    let kept = |state, held_by: String, said: String| Kept {
+        alert: alert.id,
+        state,
+        held_by: Some(held_by),
+        why: said_so_far(alert).into_iter().chain([said]).collect(),
+    };
+    if let Some((by, said)) = inhibitor(alert, quiet) {
+        return Some(kept(AlertState::Inhibited, by, said));
+    }
+    if let Some((window, said)) = quiet.maintenances.iter().find_map(|(window, matcher)| {
+        matcher.matches(&alert.facts).then(|| in_maintenance(alert, window, now_s)).flatten().map(|said| (window, said))
+    }) {
+        return Some(kept(AlertState::Held, format!("maintenance:{}", window.id), said));
+    }
+    if let Some((silence, _)) =
+        quiet.silences.iter().find(|(silence, matcher)| silence.holds(now_s) && matcher.matches(&alert.facts))
+    {
+        let said = format!("Silence {} of {}: {}", silence.id, silence.author, cut(&silence.reason, 200));
+        return Some(kept(AlertState::Silenced, format!("silence:{}", silence.id), said));
+    }
+    if route.quiet.as_ref().is_some_and(|hours| hours.hold(now_s)) && alert.severity > Grade::Critical {
+        return Some(kept(AlertState::Held, "quiet".to_owned(), "Quiet hours of the route.".to_owned()));
+    }
+    None
+}
+
+/// The sentence of the route; the others are said anew each time.
+fn said_so_far(alert: &Alert) -> Vec<String> {
+    alert.why.iter().take(1).cloned().collect()
+}
+
+fn inhibitor(alert: &Alert, quiet: &Quiet) -> Option<(String, String)> {
+    let is_finding = alert.key.starts_with("finding:");
+    let is_reach = alert.key.starts_with("reach:");
+    if is_reach && quiet.degraded.contains(&alert.route.0) {
+        return Some((
+            "crawl:degraded".to_owned(),
+            "Inhibited: crawling itself does not work, nobody is blamed.".to_owned(),
+        ));
+    }
+    if let Some(incident) = alert.incident.filter(|_| is_finding || is_reach) {
+        return Some((format!("incident:{incident}"), format!("Inhibited by incident {incident}, which lists it.")));
+    }
+    let surface = alert.surface.filter(|_| is_finding && alert.is_surface_down)?;
+    Some((format!("reach:{surface}"), "Inhibited: its surface is down.".to_owned()))
+}
+
+/// Why a window keeps an alert: it holds, or it held when the alert opened and nobody has looked since.
+fn in_maintenance(alert: &Alert, window: &Maintenance, now_s: i64) -> Option<String> {
+    if window.ended_s.is_some() {
+        return None;
+    }
+    let (began, end) = zones::last_window(window, now_s)?;
+    if now_s < end {
+        return Some(format!("Maintenance {}: {}.", window.id, cut(&window.title, 150)));
+    }
+    let is_of_then = alert.opened_s >= began && alert.opened_s < end;
+    let is_unseen = alert.surface.is_some() && alert.looked_s.is_none_or(|looked| looked <= end);
+    (is_of_then && is_unseen).then(|| format!("Maintenance {} is over; it waits for a look after its end.", window.id))
+}
+
+/// Silences that end early because nothing matched for as long as they say.
+#[must_use]
+pub fn calm_silences(silences: &[(Silence, Matcher)], now_s: i64) -> Vec<i64> {
+    let is_calm = |silence: &Silence| {
+        let last = silence.matched_s.unwrap_or(silence.starts_s).max(silence.starts_s);
+        silence.holds(now_s) && silence.calm_s.is_some_and(|calm_s| now_s - last >= calm_s)
+    };
+    silences.iter().filter(|(silence, _)| is_calm(silence)).map(|(silence, _)| silence.id).collect()
+}
+
+/// What is known of a route's last minutes.
+#[derive(Debug, Clone, Default)]
+pub struct Bustle {
+    /// Alerts that opened within its interval, those that wait included.
+    pub opened: i64,
+    /// Groups first told within its interval.
+    pub told: i64,
+    /// Targets with an open alert, by rule.
+    pub by_rule: HashMap<String, i64>,
+    /// Open groups of the route.
+    pub groups: HashMap<(ByWhat, String), Group>,
+}
+
+/// Alerts that are told together now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// What they share.
+    pub by: ByWhat,
+    /// Which one of those.
+    pub key: String,
+    /// The alerts, the gravest first.
+    pub alerts: Vec<Alert>,
+}
+
+/// Sorts what may be told into groups, and says of the rest what it waits for.
+#[must_use]
+pub fn gather(route: &Route, waiting: Vec<Alert>, bustle: &Bustle, now_s: i64) -> (Vec<Batch>, Vec<Kept>) {
+    let mut batches: BTreeMap<(ByWhat, String), Vec<Alert>> = BTreeMap::new();
+    for alert in waiting {
+        batches.entry(key_of(&alert, bustle)).or_default().push(alert);
+    }
+    let mut batches: Vec<Batch> =
+        batches.into_iter().map(|((by, key), alerts)| Batch { by, key, alerts: sorted(alerts) }).collect();
+    batches.sort_by_key(|batch| (batch.alerts[0].severity, std::cmp::Reverse(batch.alerts.len()), batch.alerts[0].id));
+    let (mut ready, mut kept) = (Vec::new(), Vec::new());
+    for batch in batches {
+        match waits_until(route, &batch, bustle, now_s) {
+            None => ready.push(batch),
+            Some(until_s) => kept.extend(wait(
+                &batch,
+                &format!("Group {} {}: told at {} with what joins it.", batch.by, batch.key, payload::rfc3339(until_s)),
+            )),
+        }
+    }
+    if bustle.opened > STORM {
+        let (told, held) = brake(route, ready, bustle, now_s);
+        kept.extend(held);
+        ready = told;
+    }
+    (ready, kept)
+}
+
+fn key_of(alert: &Alert, bustle: &Bustle) -> (ByWhat, String) {
+    let (by, key) = alert.by.clone();
+    match &alert.rule {
+        Some(rule) if by == ByWhat::Target && bustle.by_rule.get(rule).copied().unwrap_or(0) >= BY_RULE => {
+            (ByWhat::Rule, rule.clone())
+        }
+        _ => (by, key),
+    }
+}
+
+fn sorted(mut alerts: Vec<Alert>) -> Vec<Alert> {
+    alerts.sort_by_key(|alert| (alert.severity, alert.id));
+    alerts
+}
+
+/// Until when a batch waits; `None`: it is told now.
+fn waits_until(route: &Route, batch: &Batch, bustle: &Bustle, now_s: i64) -> Option<i64> {
+    let until_s = match bustle.groups.get(&(batch.by, batch.key.clone())) {
+        Some(group) => group.told_s.map_or(now_s, |told_s| told_s + route.is.interval_s),
+        None => batch.alerts.iter().map(|alert| alert.opened_s).min().unwrap_or(now_s) + route.is.wait_s,
+    };
+    // A clock that was set back must not hold an alert for longer than its wait.
+    let longest = now_s + route.is.wait_s.max(route.is.interval_s);
+    (until_s > now_s).then_some(until_s.min(longest))
+}
+
+/// Keeps a storm to a few messages: the gravest groups by themselves, the rest in one.
+fn brake(route: &Route, ready: Vec<Batch>, bustle: &Bustle, now_s: i64) -> (Vec<Batch>, Vec<Kept>) {
+    let is_known = |batch: &Batch| bustle.groups.contains_key(&(batch.by, batch.key.clone()));
+    let (mut told, fresh): (Vec<Batch>, Vec<Batch>) = ready.into_iter().partition(is_known);
+    let room = usize::try_from(MOST_IN_STORM - bustle.told).unwrap_or(0);
+    if fresh.len() <= room {
+        told.extend(fresh);
+        return (told, Vec::new());
+    }
+    let mut fresh = fresh.into_iter();
+    told.extend(fresh.by_ref().take(room.saturating_sub(1)));
+    let rest: Vec<Alert> = fresh.flat_map(|batch| batch.alerts).collect();
+    let storm = Batch { by: ByWhat::Storm, key: STORM_KEY.to_owned(), alerts: sorted(rest) };
+    let may_open = room > 0 && !is_known(&storm);
+    let may_join = is_known(&storm) && waits_until(route, &storm, bustle, now_s).is_none();
+    if may_open || may_join {
+        told.push(storm);
+        return (told, Vec::new());
+    }
+    let kept = storm.alerts.iter().map(|alert| Kept {
+        alert: alert.id,
+        state: AlertState::Held,
+        held_by: Some("storm".to_owned()),
+        why: said_so_far(alert)
+            .into_iter()
+            .chain([format!(
+                "Storm: {} alerts within {} s; it waits for the next message.",
+                bustle.opened, route.is.interval_s
+            )])
+            .collect(),
+    });
+    (told, kept.collect())
+}
+
+fn wait(batch: &Batch, said: &str) -> Vec<Kept> {
+    let kept = |alert: &Alert| Kept {
+        alert: alert.id,
+        state: AlertState::Firing,
+        held_by: None,
+        why: said_so_far(alert).into_iter().chain([said.to_owned()]).collect(),
+    };
+    batch.alerts.iter().map(kept).collect()
+}
+
+/// What is said of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telling {
+    /// The group afterwards.
+    pub group: Group,
+    /// It is a new one.
+    pub is_new: bool,
+    /// Alerts told for the first time.
+    pub opens: Vec<AlertId>,
+    /// Alerts whose end is told.
+    pub ends: Vec<AlertId>,
+    /// What the message lists, the gravest that hold first.
+    pub lists: Vec<Alert>,
+    /// Opened, updated or resolved.
+    pub kind: EventKind,
+}
+
+/// What is decided about a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It is told.
+    Tell(Box<Telling>),
+    /// It is looked at again then.
+    Later(i64),
+}
+
+/// What is said of a group now. `group` is `None` for a new one; `members` are those told before; `fresh` are told now.
+#[must_use]
+pub fn compose(
+    route: &Route,
+    group: Option<&Group>,
+    new: (GroupId, ByWhat, &str),
+    members: Vec<Alert>,
+    fresh: &[Alert],
+    now_s: i64,
+) -> Option<Decision> {
+    let ended: Vec<Alert> = members.iter().filter(|a| a.ended_s.is_some() && a.end_told_s.is_none()).cloned().collect();
+    let over = members.iter().filter(|a| a.end_told_s.is_some()).count() + ended.len();
+    let firing: Vec<Alert> =
+        sorted(members.into_iter().filter(|a| a.ended_s.is_none()).chain(fresh.iter().cloned()).collect());
+    let told_s = group.and_then(|group| group.told_s);
+    let is_resolved = firing.is_empty();
+    if group.is_none() && fresh.is_empty() {
+        return None;
+    }
+    if !is_resolved && let Some(told_s) = told_s {
+        // A clock that was set back must not silence a group for longer than its interval.
+        let next_s = (told_s + route.is.interval_s).min(now_s + route.is.interval_s);
+        let has_news = !ended.is_empty() || !fresh.is_empty();
+        let is_taken_on = firing.iter().all(|alert| alert.state == AlertState::Acknowledged);
+        let repeat_s = told_s + route.is.repeat_s;
+        if has_news && next_s > now_s && fresh.is_empty() {
+            return Some(Decision::Later(next_s));
+        }
+        if !has_news && (is_taken_on || repeat_s > now_s) {
+            return Some(Decision::Later(if is_taken_on { now_s + route.is.repeat_s } else { repeat_s }));
+        }
+    }
+    let severity = firing.iter().chain(&ended).map(|alert| alert.severity).min().unwrap_or(Grade::Info);
+    let (id, by, key) = group.map_or((new.0, new.1, new.2), |group| (group.id, group.by, group.key.as_str()));
+    let lists: Vec<Alert> = firing.iter().chain(&ended).cloned().collect();
+    let summary = summary(by, key, &firing, &ended, is_resolved);
+    Some(Decision::Tell(Box::new(Telling {
+        group: Group {
+            id,
+            route: route.id,
+            by,
+            key: key.to_owned(),
+            opened_s: group.map_or(now_s, |group| group.opened_s),
+            ended_s: is_resolved.then_some(now_s),
+            due_s: (!is_resolved).then_some(now_s + route.is.repeat_s),
+            told_s: Some(now_s),
+            revision: group.map_or(1, |group| group.revision + 1),
+            severity,
+            firing: firing.len() as i64,
+            resolved: over as i64,
+            summary,
+        },
+        is_new: group.is_none(),
+        opens: fresh.iter().map(|alert| alert.id).collect(),
+        ends: ended.iter().map(|alert| alert.id).collect(),
+        lists,
+        kind: match (group.is_none(), is_resolved) {
+            (true, _) => EventKind::AlertGroupOpened,
+            (false, false) => EventKind::AlertGroupUpdated,
+            (false, true) => EventKind::AlertGroupResolved,
+        },
+    })))
+}
+
+/// A group in one line.
+fn summary(by: ByWhat, key: &str, firing: &[Alert], ended: &[Alert], is_resolved: bool) -> String {
+    let about = if is_resolved { ended } else { firing };
+    let targets: BTreeSet<i64> = about.iter().filter_map(|alert| alert.target).collect();
+    let on = match (targets.len(), about.first().and_then(|alert| alert.target_key.as_deref())) {
+        (0, _) => String::new(),
+        (1, Some(key)) => format!(" on {}", payload::plain(key, 80)),
+        (n, _) => format!(" on {n} targets"),
+    };
+    let what = match about {
+        [] => "Nothing is left of it".to_owned(),
+        [one] => one.title.clone(),
+        many => {
+            let counted = format!("{} alerts{on}", many.len());
+            match by {
+                ByWhat::Rule => format!("{key} fails{on}"),
+                ByWhat::Incident => format!("{counted} in incident {}", key.trim_start_matches("inc_")),
+                ByWhat::Deploy => format!("{counted} after a deploy"),
+                ByWhat::Ruleset => format!("{counted} because rules changed"),
+                ByWhat::Target => counted,
+                ByWhat::Storm => format!("{counted}, too many to speak of each"),
+            }
+        }
+    };
+    let over = match (is_resolved, ended.len()) {
+        (true, _) => return cut(&format!("Resolved: {what}"), 300),
+        (false, 0) => String::new(),
+        (false, n) => format!("; {n} resolved"),
+    };
+    cut(&format!("{what}{over}"), 300)
+}

@@ -1,0 +1,526 @@
+//! Turns events into messages: reads what happened, asks the pipeline, keeps what it decided.
+//!
+//! Two transactions and no third: events, alerts and messages for programs with the cursor; groups and messages for people.
+//! A kill between the two, or before either, loses nothing: the cursor says where to go on, and an alert that was not told
+//! is still waiting.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumbline_store::alerting::{Alert, ByWhat, Group, GroupNews, Kept, READER};
+use plumbline_store::happened::Facts;
+use plumbline_store::hooks::{Endpoint, EndpointState, Mode, NewMessage};
+use plumbline_store::words::EventKind;
+use plumbline_store::{EndpointId, Error, GroupId, RouteId, Store};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::courier::Clock;
+use crate::digest;
+use crate::formats::Format;
+use crate::matcher::{Matcher, wants_type};
+use crate::message_id::Ids;
+use crate::payload::{self, Source};
+use crate::pipeline::{self, Bustle, Decision, Effect, Quiet, ReadRoute, Telling};
+
+/// Events read at a time.
+const BATCH: u32 = 500;
+
+/// How often events are looked for. With the courier's own look this is most of the way from an event to its first byte.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often what waits is looked at when no event came.
+const REVIEW_S: i64 = 5;
+
+/// Alerts that wait, looked at in one go; a storm of more is told in the next.
+const MOST_WAITING: i64 = 20_000;
+
+/// How long messages and their log are kept, in seconds; dead ones too.
+const KEEP_S: i64 = 30 * 86_400;
+
+/// Turns events into messages.
+#[derive(Clone)]
+pub struct Teller {
+    /// Where everything is kept.
+    pub store: Store,
+    /// Where this installation is reached.
+    pub source: Source,
+    /// The clock.
+    pub clock: Clock,
+    /// Rung when messages came.
+    pub bell: Arc<Notify>,
+    /// Gives messages their ids.
+    pub ids: Arc<Ids>,
+}
+
+/// A receiver of events with its matcher read.
+struct Subscriber {
+    endpoint: Endpoint,
+    matcher: Matcher,
+}
+
+impl Teller {
+    /// Ids that go on from those in the store.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn ids(store: &Store) -> Result<Arc<Ids>, Error> {
+        Ok(Arc::new(Ids::after(store.newest_message().await?.as_deref())))
+    }
+
+    /// Tells until told to stop.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut reviewed_s = 0;
+        while !stop.is_cancelled() {
+            match self.once(&mut reviewed_s).await {
+                Ok(true) => self.bell.notify_one(),
+                Ok(false) => {}
+                Err(error) if error.may_pass() => tracing::warn!("events are told later: {error}"),
+                Err(error) => tracing::error!("events cannot be told: {error}"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// One look: events, and what waits when its time has come. Gives whether anything was told.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn once(&self, reviewed_s: &mut i64) -> Result<bool, Error> {
+        let (read, told) = self.events().await?;
+        let now_s = self.now_s();
+        let is_time = (now_s - *reviewed_s).abs() >= REVIEW_S;
+        if !read && !is_time {
+            return Ok(told);
+        }
+        *reviewed_s = now_s;
+        self.store.end_acknowledgements(now_s).await?;
+        self.store.expire_alerts(now_s).await?;
+        let groups = self.groups().await?;
+        let digests = digest::send_due(self).await?;
+        Ok(told || groups || digests)
+    }
+
+    /// Lets go of messages that are old.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn forget(&self) -> Result<u64, Error> {
+        self.store.forget_messages(self.now_s() - KEEP_S).await
+    }
+
+    pub(crate) fn now_s(&self) -> i64 {
+        (self.clock)().div_euclid(1000)
+    }
+
+    /// Reads every event that came. Gives whether there were any, and whether a message came of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn events(&self) -> Result<(bool, bool), Error> {
+        let mut from = self.store.begin_reading().await?;
+        let (mut read, mut told) = (false, false);
+        loop {
+            let events = self.store.events_after(from, BATCH).await?;
+            let Some(last) = events.last() else { return Ok((read, told)) };
+            let to = last.id;
+            let routes = self.routes().await?;
+            let subscribers = self.subscribers().await?;
+            let (mut changes, mut messages) = (Vec::new(), Vec::new());
+            // Alerts that an event of this batch began or ended are not in the database yet: a key that comes again waits
+            // for the next batch.
+            let (mut seen, mut until) = (HashSet::new(), to);
+            for event in events {
+                let (id, kind) = (event.id, event.kind);
+                if !is_wanted(kind, &subscribers, !routes.is_empty()) {
+                    continue;
+                }
+                let happened = self.store.happened(event).await?;
+                let effect = if routes.is_empty() { None } else { pipeline::effect(&happened) };
+                if let Some((key, effect)) = &effect {
+                    let key = match (effect, &happened.target) {
+                        (Effect::EndsTarget, Some(target)) => format!("target:{}", target.id),
+                        _ => key.clone(),
+                    };
+                    let is_second = seen.contains(&key) || (*effect == Effect::EndsTarget && !seen.is_empty());
+                    if is_second {
+                        until = plumbline_store::EventId(id.0 - 1);
+                        break;
+                    }
+                    seen.insert(key);
+                }
+                let facts = payload::facts(&happened);
+                if let Some((key, effect)) = effect {
+                    let open = match (effect, &happened.target) {
+                        (Effect::EndsTarget, Some(target)) => self.store.open_alerts_of(target.id).await?,
+                        _ => self.store.open_alerts(&key).await?,
+                    };
+                    changes.extend(pipeline::take(&happened, &facts, &routes, &open));
+                }
+                let to = wanting(&subscribers, &happened, &facts);
+                if !to.is_empty() {
+                    let data = payload::event_data(&happened, &self.source);
+                    messages.push(NewMessage {
+                        id: self.ids.next((self.clock)()),
+                        kind: kind.as_str().to_owned(),
+                        event: Some(id.0),
+                        group: None,
+                        at_s: happened.event.at_s,
+                        body: payload::body(kind.as_str(), happened.event.at_s, &self.source, &data),
+                        to,
+                    });
+                }
+            }
+            told |= !messages.is_empty();
+            if !self.store.take_events(from, until, &changes, &messages, self.now_s()).await? {
+                tracing::warn!("another process tells events of this database; it goes on");
+                return Ok((read, told));
+            }
+            read = true;
+            from = until;
+        }
+    }
+
+    /// Tells what waits, and what a group has to say again. Gives whether a message came of it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn groups(&self) -> Result<bool, Error> {
+        let now_s = self.now_s();
+        let routes = self.routes().await?;
+        let mut waiting: HashMap<RouteId, Vec<Alert>> = HashMap::new();
+        for alert in self.store.waiting_alerts(MOST_WAITING).await? {
+            waiting.entry(alert.route).or_default().push(alert);
+        }
+        let due = self.store.due_groups(now_s).await?;
+        if waiting.is_empty() && due.is_empty() {
+            return Ok(false);
+        }
+        let endpoints = self.store.endpoints().await?;
+        let mut session = Session {
+            quiet: self.quiet(now_s).await?,
+            endpoints,
+            next: self.store.next_group().await?,
+            news: Vec::new(),
+            kept: Vec::new(),
+            later: Vec::new(),
+        };
+        for route in &routes {
+            let mine = waiting.remove(&route.route.id).unwrap_or_default();
+            let due: Vec<&Group> = due.iter().filter(|group| group.route == route.route.id).collect();
+            self.route(route, mine, &due, &mut session, now_s).await?;
+        }
+        // A group whose route is gone has nothing to say.
+        for group in due.iter().filter(|group| !routes.iter().any(|route| route.route.id == group.route)) {
+            session.later.push((group.id, None));
+        }
+        session.kept.retain(|kept| !session.news.iter().any(|one| one.opens.contains(&kept.alert)));
+        self.end_silences(&session, now_s).await?;
+        for (group, due_s) in &session.later {
+            self.store.postpone_group(*group, *due_s).await?;
+        }
+        let told = session.news.iter().any(|one| one.message.is_some());
+        if !session.news.is_empty() || !session.kept.is_empty() {
+            self.store.tell_groups(&session.news, &session.kept, now_s).await?;
+        }
+        Ok(told)
+    }
+
+    /// One route: what is held, what is told together, what is told again.
+    async fn route(
+        &self,
+        route: &ReadRoute,
+        waiting: Vec<Alert>,
+        due: &[&Group],
+        session: &mut Session,
+        now_s: i64,
+    ) -> Result<(), Error> {
+        let mut free = Vec::new();
+        for alert in waiting {
+            match pipeline::hold(&alert, route, &session.quiet, now_s) {
+                Some(kept) if kept.held_by == alert.held_by && kept.why == alert.why => {}
+                Some(kept) => session.kept.push(kept),
+                None => free.push(alert),
+            }
+        }
+        let bustle = self.bustle(route, &free, now_s).await?;
+        let (batches, kept) = pipeline::gather(&route.route, free.clone(), &bustle, now_s);
+        let news = kept.into_iter().filter(|kept| {
+            free.iter().all(|alert| alert.id != kept.alert || alert.why != kept.why || alert.held_by != kept.held_by)
+        });
+        session.kept.extend(news);
+        let mut done = HashSet::new();
+        for batch in batches {
+            let group = bustle.groups.get(&(batch.by, batch.key.clone()));
+            if let Some(group) = group {
+                done.insert(group.id);
+            }
+            let new = (session.next, batch.by, batch.key.as_str());
+            self.tell(route, group, new, batch.alerts, session, now_s).await?;
+        }
+        for group in due.iter().filter(|group| !done.contains(&group.id)) {
+            self.tell(route, Some(group), (group.id, group.by, &group.key), Vec::new(), session, now_s).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell(
+        &self,
+        route: &ReadRoute,
+        group: Option<&Group>,
+        new: (GroupId, ByWhat, &str),
+        fresh: Vec<Alert>,
+        session: &mut Session,
+        now_s: i64,
+    ) -> Result<(), Error> {
+        let members = match group {
+            Some(group) => self.store.members(group.id).await?,
+            None => Vec::new(),
+        };
+        let after = after_silences(&fresh, &session.quiet);
+        match pipeline::compose(&route.route, group, new, members, &fresh, now_s) {
+            None => {}
+            Some(Decision::Later(due_s)) => {
+                if let Some(group) = group {
+                    session.later.push((group.id, Some(due_s)));
+                }
+            }
+            Some(Decision::Tell(telling)) => {
+                if telling.is_new {
+                    session.next = GroupId(session.next.0 + 1);
+                }
+                let to = match group {
+                    Some(group) => self.store.told_of(group.id).await?,
+                    None => receivers(route, &telling, &session.endpoints),
+                };
+                let news = self.news(route, &telling, &fresh, to, &after, now_s);
+                session.news.push(news);
+            }
+        }
+        Ok(())
+    }
+
+    fn news(
+        &self,
+        route: &ReadRoute,
+        telling: &Telling,
+        opened: &[Alert],
+        to: Vec<EndpointId>,
+        after: &[(i64, String)],
+        now_s: i64,
+    ) -> GroupNews {
+        let lists: Vec<&Alert> = telling.lists.iter().collect();
+        let said: Vec<String> = after.iter().map(|(_, said)| said.clone()).collect();
+        let data = payload::group_data(&route.route.is.slug, &telling.group, &lists, &said, &self.source);
+        let kind = telling.kind.as_str();
+        let told = if to.is_empty() {
+            "Told to nobody: the route leads to no receiver.".to_owned()
+        } else {
+            format!("Told in group {} at {}.", telling.group.id, payload::rfc3339(now_s))
+        };
+        let why =
+            opened.iter().map(|alert| (alert.id, alert.why.iter().take(1).cloned().chain([told.clone()]).collect()));
+        GroupNews {
+            message: (!to.is_empty()).then(|| NewMessage {
+                id: self.ids.next((self.clock)()),
+                kind: kind.to_owned(),
+                event: None,
+                group: Some(telling.group.id.0),
+                at_s: now_s,
+                body: payload::body(kind, now_s, &self.source, &data),
+                to,
+            }),
+            group: telling.group.clone(),
+            is_new: telling.is_new,
+            opens: telling.opens.clone(),
+            ends: telling.ends.clone(),
+            why: why.collect(),
+            kind: telling.kind,
+            after_silences: after.iter().map(|(id, _)| *id).collect(),
+        }
+    }
+
+    async fn routes(&self) -> Result<Vec<ReadRoute>, Error> {
+        let mut read = Vec::new();
+        for route in self.store.routes().await? {
+            match Matcher::parse(&route.is.matcher) {
+                Ok(matcher) => {
+                    let quiet = route.is.quiet_hours.as_deref().and_then(|text| serde_json::from_str(text).ok());
+                    read.push(ReadRoute { route, matcher, quiet });
+                }
+                Err(error) => tracing::error!("route {}: {error}", route.is.slug),
+            }
+        }
+        Ok(read)
+    }
+
+    async fn subscribers(&self) -> Result<Vec<Subscriber>, Error> {
+        let mut read = Vec::new();
+        for endpoint in self.store.endpoints().await? {
+            if endpoint.is.mode != Mode::Events || endpoint.state == EndpointState::Disabled {
+                continue;
+            }
+            match Matcher::parse(&endpoint.is.matcher) {
+                Ok(matcher) => read.push(Subscriber { endpoint, matcher }),
+                Err(error) => tracing::error!("webhook {}: {error}", endpoint.is.slug),
+            }
+        }
+        Ok(read)
+    }
+
+    async fn quiet(&self, now_s: i64) -> Result<Quiet, Error> {
+        let mut quiet = Quiet::default();
+        for silence in self.store.silences(now_s).await? {
+            let matcher = Matcher::parse(&silence.matcher).unwrap_or_default();
+            // A silence that cannot be read any more must not silence everything.
+            if !matcher.is_empty() {
+                quiet.silences.push((silence, matcher));
+            }
+        }
+        for window in self.store.maintenances(now_s).await? {
+            let matcher = Matcher::parse(&window.matcher).unwrap_or_default();
+            if !matcher.is_empty() {
+                quiet.maintenances.push((window, matcher));
+            }
+        }
+        let degraded = self.store.open_alerts("crawl:degraded").await?;
+        quiet.degraded = degraded.iter().map(|alert| alert.route.0).collect::<BTreeSet<i64>>();
+        Ok(quiet)
+    }
+
+    async fn bustle(&self, route: &ReadRoute, free: &[Alert], now_s: i64) -> Result<Bustle, Error> {
+        if free.is_empty() {
+            return Ok(Bustle::default());
+        }
+        let id = route.route.id;
+        let (opened, told) = self.store.bustle(id, now_s - route.route.is.interval_s).await?;
+        let mut bustle = Bustle { opened, told, ..Bustle::default() };
+        let rules: BTreeSet<&String> = free.iter().filter_map(|alert| alert.rule.as_ref()).collect();
+        let mut keys: BTreeSet<(ByWhat, String)> = free.iter().map(|alert| alert.by.clone()).collect();
+        for rule in rules {
+            bustle.by_rule.insert(rule.clone(), self.store.targets_alerting(id, rule).await?);
+            keys.insert((ByWhat::Rule, rule.clone()));
+        }
+        keys.insert((ByWhat::Storm, "storm".to_owned()));
+        for (by, key) in keys {
+            if let Some(group) = self.store.open_group(id, by, &key).await? {
+                bustle.groups.insert((by, key), group);
+            }
+        }
+        Ok(bustle)
+    }
+
+    /// Notes which silences matched, and ends those that nothing has matched for as long as they say.
+    async fn end_silences(&self, session: &Session, now_s: i64) -> Result<(), Error> {
+        let number = |kept: &Kept| {
+            kept.held_by.as_deref().and_then(|by| by.strip_prefix("silence:")).and_then(|id| id.parse().ok())
+        };
+        let matched: BTreeSet<i64> = session.kept.iter().filter_map(number).collect();
+        if !matched.is_empty() {
+            self.store.silences_matched(&matched.into_iter().collect::<Vec<i64>>(), now_s).await?;
+        }
+        for id in pipeline::calm_silences(&session.quiet.silences, now_s) {
+            self.store.end_silence(id, now_s).await?;
+        }
+        Ok(())
+    }
+
+    /// How far events were told.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn cursor(&self) -> Result<plumbline_store::EventId, Error> {
+        self.store.event_cursor(READER).await
+    }
+}
+
+/// What one look at what waits gathers.
+struct Session {
+    quiet: Quiet,
+    endpoints: Vec<Endpoint>,
+    next: GroupId,
+    news: Vec<GroupNews>,
+    kept: Vec<Kept>,
+    later: Vec<(GroupId, Option<i64>)>,
+}
+
+/// Whether anybody could want an event of that kind: most events of a first crawl are for nobody.
+fn is_wanted(kind: EventKind, subscribers: &[Subscriber], has_routes: bool) -> bool {
+    let for_alerts = !matches!(
+        kind,
+        EventKind::TargetAdded
+            | EventKind::TargetHeadlineChanged
+            | EventKind::TargetGone
+            | EventKind::TargetReturned
+            | EventKind::DocumentChanged
+            | EventKind::DeployRecorded
+            | EventKind::DeployEvaluated
+            | EventKind::RulesetReleased
+            | EventKind::AlertGroupOpened
+            | EventKind::AlertGroupUpdated
+            | EventKind::AlertGroupResolved
+            | EventKind::WebhookMessageDead
+            | EventKind::Ping
+    );
+    (has_routes && for_alerts) || subscribers.iter().any(|one| wants_type(&one.endpoint.is.types, kind.as_str()))
+}
+
+/// Who is sent an event. What is said about a receiver goes to the others, and groups go by their own way.
+fn wanting(
+    subscribers: &[Subscriber],
+    happened: &plumbline_store::happened::Happened,
+    facts: &Facts,
+) -> Vec<EndpointId> {
+    let kind = happened.event.kind;
+    if matches!(
+        kind,
+        EventKind::AlertGroupOpened | EventKind::AlertGroupUpdated | EventKind::AlertGroupResolved | EventKind::Ping
+    ) {
+        return Vec::new();
+    }
+    let is_about = |id: EndpointId| kind.as_str().starts_with("webhook.") && happened.event.subject == Some(id.0);
+    subscribers
+        .iter()
+        .filter(|one| {
+            let is = &one.endpoint.is;
+            wants_type(&is.types, kind.as_str())
+                && (is.include_baseline || !payload::is_baseline(happened))
+                && one.matcher.matches(facts)
+                && !is_about(one.endpoint.id)
+        })
+        .map(|one| one.endpoint.id)
+        .collect()
+}
+
+/// Where a new group is sent: where its route leads, less a receiver that it is about, less pagers for what wakes nobody.
+fn receivers(route: &ReadRoute, telling: &Telling, endpoints: &[Endpoint]) -> Vec<EndpointId> {
+    let is_about = |id: EndpointId| telling.lists.iter().all(|alert| alert.key == format!("webhook:{id}"));
+    let is_quiet = telling.group.severity == plumbline_store::alerting::Grade::Info;
+    let is_fit = |id: &EndpointId| {
+        let endpoint = endpoints.iter().find(|endpoint| endpoint.id == *id);
+        endpoint.is_some_and(|endpoint| {
+            let is_pager = endpoint.is.format.parse().is_ok_and(Format::is_pager);
+            endpoint.state != EndpointState::Disabled && !(is_pager && is_quiet) && !is_about(*id)
+        })
+    };
+    route.route.endpoints.iter().copied().filter(is_fit).collect()
+}
+
+/// Silences that had kept these alerts and are over, each with a sentence; each says so once.
+fn after_silences(fresh: &[Alert], quiet: &Quiet) -> Vec<(i64, String)> {
+    let held: BTreeSet<i64> =
+        fresh.iter().filter_map(|alert| alert.held_by.as_deref()?.strip_prefix("silence:")?.parse().ok()).collect();
+    quiet
+        .silences
+        .iter()
+        .filter(|(silence, _)| held.contains(&silence.id) && !silence.is_told)
+        .map(|(silence, _)| {
+            let said = format!("the silence of {} has ended: {}", silence.author, payload::cut(&silence.reason, 200));
+            (silence.id, said)
+        })
+        .collect()
+}

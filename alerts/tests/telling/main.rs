@@ -1,0 +1,7 @@
+//! Telling end to end: a store, the two loops, and receivers on loopback that misbehave on purpose.
+
+mod invariants;
+mod kill;
+mod receivers;
+mod storm;
+mod support;
