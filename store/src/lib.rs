@@ -25,8 +25,8 @@
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
 
-pub mod demonstration;
 pub mod alerting;
+pub mod demonstration;
 pub mod dialect;
 pub mod disk;
 pub mod doctor;
