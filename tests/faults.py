@@ -285,7 +285,7 @@ def wrong(place):
     none("targets retired that were there", """SELECT COUNT(*) FROM target WHERE retired_s IS NOT NULL AND key NOT IN
         (SELECT name FROM listing WHERE status = 'deleted')""")
     none("surfaces called down or absent that answer", f"SELECT COUNT(*) FROM surface WHERE retired_s IS NULL AND reach IN ('down', 'absent') AND {SOUND}")
-    none("findings resolved", "SELECT COUNT(*) FROM finding WHERE state = 'resolved'")
+    none("findings resolved", "SELECT COUNT(*) FROM finding WHERE state = 'resolved' AND opens > 0")
     none("findings whose openings and spans differ", """SELECT COUNT(*) FROM finding WHERE opens <>
         (SELECT COUNT(*) FROM finding_span WHERE finding_id = finding.id)""")
     none("openings told twice or not at all", """SELECT COUNT(*) FROM finding WHERE opens <>

@@ -19,7 +19,7 @@ use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
 use crate::probe::stdio::{self, CommandAsk};
-use crate::round::{client_for, next_due, said, weighed};
+use crate::round::{client_for, next_due, place_of, said, weighed};
 use crate::targets::host_of;
 use crate::{CrawlError, Crawler};
 
@@ -110,6 +110,7 @@ pub(crate) async fn observe(
         validators: None,
         judged,
         fires_on_old: None,
+        place: place_of(&observed.session),
         session: kept(&observed.recorded(), None),
         links: None,
         next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,

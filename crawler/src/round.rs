@@ -20,7 +20,7 @@ use plumbline_store::documents;
 use plumbline_store::ids::{CrawlId, DocumentId, RulesetId, SurfaceId};
 use plumbline_store::judged::Judged;
 use plumbline_store::reach::OutcomeClass;
-use plumbline_store::record::{BATCH, Observation, Recorded, Served};
+use plumbline_store::record::{BATCH, Observation, Place, Recorded, Served};
 use plumbline_store::sources::CrawlCounts;
 use plumbline_store::surfaces::{DueSurface, Feed, Take, Validators};
 use plumbline_store::words::SurfaceKind;
@@ -355,6 +355,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         validators: seen.validators,
         judged: judgement.judged,
         fires_on_old,
+        place: place_of(&seen.observed.session),
         session,
         links,
         next_due_s,
@@ -387,6 +388,7 @@ fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Dura
         validators: None,
         judged: None,
         fires_on_old: None,
+        place: None,
         session: None,
         links: None,
         next_due_s: Some(now_s + after_s),
@@ -552,6 +554,25 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Give
     }
 }
 
+/// Where the last answer came from, as far as the connection shows it.
+pub(crate) fn place_of(session: &Session) -> Option<Place> {
+    let answered = session.exchanges.iter().rev().find(|exchange| exchange.response.is_some())?;
+    let server = answered.response.as_ref().and_then(|response| response.header("server")).map(str::to_owned);
+    let address = answered.peer.as_ref().and_then(|peer| peer.address.parse::<std::net::SocketAddr>().ok());
+    let certificate = answered.peer.as_ref().and_then(|peer| peer.certificate.as_ref());
+    Some(Place {
+        address: address.map(|address| address.ip().to_canonical().to_string()),
+        certificate: certificate.map(|shown| format!("{}, until {}", shown.issuer, date_of(shown.not_after_s))),
+        leaf: certificate.map(|shown| shown.sha256.clone()),
+        server,
+    })
+}
+
+fn date_of(seconds: i64) -> String {
+    let moment = chrono::DateTime::from_timestamp(seconds, 0);
+    moment.map_or_else(|| seconds.to_string(), |moment| moment.format("%Y-%m-%d %H:%M").to_string())
+}
+
 /// The document before, where it has changed since it was judged and the rules have too.
 fn document_before(surface: &DueSurface, seen: &Seen, ruleset: RulesetId) -> Option<DocumentId> {
     let is_new = match &seen.served {
@@ -714,6 +735,7 @@ async fn record(
         let room = room_to_verify(&crawler);
         let recorded = patiently(&crawler, &stop, || crawler.store.record_and_verify(&batch, room)).await?;
         crawler.verifications.spend(recorded.verifications);
+        crawler.store.settle_deploys(crawler.now_s()).await?;
         COUNTERS.record.add(began.elapsed());
         batch.clear();
         total.observations += recorded.observations;

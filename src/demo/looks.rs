@@ -239,6 +239,7 @@ impl Observer {
             validators: None,
             judged: None,
             fires_on_old: None,
+            place: None,
             session: None,
             links: None,
             next_due_s: None,

@@ -1,14 +1,16 @@
 //! Findings: each judgement steps the machine of every finding it touches, and what moved is written with its span and event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::deploys::{self, Window};
 use crate::dialect::{Table, Writing};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
+use crate::incidents;
 use crate::judged::{Fired, Kept};
 use crate::machine::{self, Flips, Look, Memory, Move, Opening, Recent, RuleMove, Signal};
 use crate::rows::{Bits, DAY_S, count, shortened, word, word_or_none};
@@ -375,7 +377,7 @@ async fn step_one(
     }
     write(w, occasion, rule, &finding, &saw, moved != Move::Stay || places_moved).await?;
     if let Some((opened_as, cause)) = opening {
-        begin_span(w, &finding, &turn, opened_as, cause).await?;
+        begin_span(w, occasion, &finding, &turn, opened_as, cause).await?;
         count_opening(trends, rule, moved, opened_as, cause, outcome);
         tell_beginning(w, occasion, rule, &finding, moved, opened_as, cause).await?;
     } else if places_moved && finding.is_open() {
@@ -392,7 +394,7 @@ async fn step_one(
         tell_calm(w, occasion, rule, &finding).await?;
     }
     if let (true, Some(resolution)) = (was_open && !finding.is_open(), turn.resolution) {
-        end_span(w, finding.id, &turn, resolution).await?;
+        end_span(w, occasion.target, finding.id, &turn, resolution).await?;
         if moved == Move::StayAway {
             tell_calm(w, occasion, rule, &finding).await?;
         } else {
@@ -418,9 +420,17 @@ fn brought_up(finding: &Finding, occasion: &Occasion<'_>) -> Memory {
 /// When and with what a finding began or ended.
 struct Turn {
     since_s: i64,
+    /// The last judgement before.
+    after_s: Option<i64>,
     document: Option<i64>,
     /// Why it is over, if it is.
     resolution: Option<Resolution>,
+}
+
+impl Turn {
+    fn window(&self) -> Window {
+        Window { after_s: self.after_s, until_s: self.since_s }
+    }
 }
 
 /// The moments of a finding after a move.
@@ -439,6 +449,7 @@ fn turned(finding: &mut Finding, moved: Move, occasion: &Occasion<'_>, rule: &Ru
     };
     let turn = Turn {
         since_s: began_s.unwrap_or(occasion.at_s),
+        after_s: if is_old { finding.moved_after_s } else { occasion.evaluated_before_s() },
         document: if is_old { finding.moved_doc } else { occasion.document },
         resolution,
     };
@@ -568,7 +579,14 @@ async fn write(
 }
 
 /// The span of an opening.
-async fn begin_span(w: &mut Writing, finding: &Finding, turn: &Turn, opened_as: OpenedAs, cause: Cause) -> Result<()> {
+async fn begin_span(
+    w: &mut Writing,
+    occasion: &Occasion<'_>,
+    finding: &Finding,
+    turn: &Turn,
+    opened_as: OpenedAs,
+    cause: Cause,
+) -> Result<()> {
     sqlx::query(
         "UPDATE finding
          SET opened_as = $2, cause = $3, resolution = NULL, opened_s = $4, closed_s = NULL, opens = $5
@@ -581,11 +599,13 @@ async fn begin_span(w: &mut Writing, finding: &Finding, turn: &Turn, opened_as: 
     .bind(finding.opens)
     .execute(w.on())
     .await?;
+    let (deploy, confidence) = deploys::attribute(w, occasion.target, turn.window(), cause).await?;
     sqlx::query(
-        "INSERT INTO finding_span (finding_id, from_s, opened_as, cause, open_doc, occ_set_id)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        "INSERT INTO finding_span (finding_id, from_s, opened_as, cause, open_doc, occ_set_id, open_deploy, confidence)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (finding_id, from_s) DO UPDATE SET
-             to_s = NULL, resolution = NULL, close_doc = NULL, occ_set_id = excluded.occ_set_id",
+             to_s = NULL, resolution = NULL, close_doc = NULL, close_deploy = NULL, close_confidence = NULL,
+             occ_set_id = excluded.occ_set_id",
     )
     .bind(finding.id)
     .bind(turn.since_s)
@@ -593,6 +613,8 @@ async fn begin_span(w: &mut Writing, finding: &Finding, turn: &Turn, opened_as: 
     .bind(cause.as_str())
     .bind(turn.document)
     .bind(finding.occ_set)
+    .bind(deploy)
+    .bind(confidence.as_str())
     .execute(w.on())
     .await?;
     Ok(())
@@ -675,7 +697,16 @@ fn count_opening(
 }
 
 /// Closes the open span of a finding.
-async fn end_span(w: &mut Writing, finding: i64, turn: &Turn, resolution: Resolution) -> Result<()> {
+async fn end_span(
+    w: &mut Writing,
+    target: Option<i64>,
+    finding: i64,
+    turn: &Turn,
+    resolution: Resolution,
+) -> Result<()> {
+    // Only a fix is the work of a deploy.
+    let cause = if resolution == Resolution::Fixed { Cause::Document } else { Cause::Rule };
+    let (deploy, confidence) = deploys::attribute(w, target, turn.window(), cause).await?;
     sqlx::query("UPDATE finding SET resolution = $2, closed_s = $3 WHERE id = $1")
         .bind(finding)
         .bind(resolution.as_str())
@@ -683,12 +714,16 @@ async fn end_span(w: &mut Writing, finding: i64, turn: &Turn, resolution: Resolu
         .execute(w.on())
         .await?;
     sqlx::query(
-        "UPDATE finding_span SET to_s = $2, resolution = $3, close_doc = $4 WHERE finding_id = $1 AND to_s IS NULL",
+        "UPDATE finding_span
+         SET to_s = $2, resolution = $3, close_doc = $4, close_deploy = $5, close_confidence = $6
+         WHERE finding_id = $1 AND to_s IS NULL",
     )
     .bind(finding)
     .bind(turn.since_s)
     .bind(resolution.as_str())
     .bind(turn.document)
+    .bind(deploy)
+    .bind(confidence.as_str())
     .execute(w.on())
     .await?;
     Ok(())
@@ -729,8 +764,8 @@ pub(crate) async fn end_all(
         .await?;
         let (Move::Resolve(resolution) | Move::Retire(resolution)) = moved else { continue };
         if was_open {
-            let turn = Turn { since_s: at_s, document: None, resolution: Some(resolution) };
-            end_span(w, finding.id, &turn, resolution).await?;
+            let turn = Turn { since_s: at_s, after_s: None, document: None, resolution: Some(resolution) };
+            end_span(w, target, finding.id, &turn, resolution).await?;
             let news = News {
                 target,
                 surface: Some(surface),
@@ -753,6 +788,7 @@ pub(crate) async fn end_all(
 /// Nobody shows the surface any more: its findings are retired, its facts end, it is no longer counted or scheduled.
 pub(crate) async fn retire_surface(w: &mut Writing, trends: &mut Trends, surface: i64, now_s: i64) -> Result<()> {
     end_all(w, trends, surface, None, Signal::TargetRetired, now_s).await?;
+    incidents::leave(w, &mut BTreeSet::new(), surface, now_s).await?;
     let facts = sqlx::query("SELECT rule_id FROM fact_span WHERE surface_id = $1 AND to_s IS NULL")
         .bind(surface)
         .fetch_all(w.on())

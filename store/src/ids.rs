@@ -49,4 +49,6 @@ ids! {
     AlertId,
     /// A row of `alert_group`.
     GroupId,
+    /// A row of `deploy`.
+    DeployId,
 }

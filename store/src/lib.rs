@@ -27,6 +27,7 @@
 
 pub mod alerting;
 pub mod demonstration;
+pub mod deploys;
 pub mod dialect;
 pub mod disk;
 pub mod doctor;
@@ -38,6 +39,7 @@ pub mod happened;
 pub mod hooks;
 pub mod housekeeping;
 pub mod ids;
+pub mod incidents;
 pub mod judged;
 pub mod machine;
 pub mod probes;
@@ -52,6 +54,7 @@ pub mod steering;
 pub mod stretches;
 pub mod surfaces;
 pub mod targets;
+pub mod tokens;
 pub mod trends;
 mod verify;
 mod versions;

@@ -18,6 +18,9 @@ const ABSENT_AFTER: i64 = 2;
 const THROTTLED_AFTER: i64 = 3;
 /// An absent document is gone after this long, in seconds.
 const GONE_AFTER: i64 = 72 * 3600;
+/// So many changes between up and down within a day are flapping, which ends after so long without one, in seconds.
+const FLAPPING_FROM: i64 = 4;
+const CALM_AFTER: i64 = 6 * 3600;
 
 words! {
     /// An outcome without its reason. The order is that of the packed probe records.
@@ -95,6 +98,10 @@ pub enum ReachNews {
     Down(i64),
     /// Answers again after being down since that moment.
     Recovered(i64),
+    /// Comes and goes since that moment; nothing more is told until it has calmed down.
+    Flapping(i64),
+    /// Asks to be left alone for a while, again and again.
+    Throttled,
 }
 
 /// What one observation makes of it. `witness_good`: others could be reached meanwhile, so a silence is theirs.
@@ -118,10 +125,13 @@ pub fn step(before: &Reach, outcome: Outcome, at_s: i64, witness_good: bool) -> 
     let next = match class {
         OutcomeClass::Ok | OutcomeClass::Gated => match was {
             ReachState::Down if after.streak < UP_AFTER.0 || !lasted(UP_AFTER.1) => was,
+            ReachState::Flapping if !lasted(CALM_AFTER) => was,
             _ => answered,
         },
         OutcomeClass::Unreachable => match was {
             ReachState::Down => was,
+            ReachState::Flapping if after.streak < DOWN_AFTER.0 || !lasted(CALM_AFTER) || !witness_good => was,
+            ReachState::Flapping => ReachState::Down,
             ReachState::Suspect if after.streak >= DOWN_AFTER.0 && lasted(DOWN_AFTER.1) && witness_good => {
                 ReachState::Down
             }
@@ -129,6 +139,7 @@ pub fn step(before: &Reach, outcome: Outcome, at_s: i64, witness_good: bool) -> 
         },
         OutcomeClass::Absent => match was {
             ReachState::Unknown | ReachState::Absent => ReachState::Absent,
+            ReachState::Flapping if !lasted(CALM_AFTER) => was,
             _ if after.streak >= ABSENT_AFTER => ReachState::Absent,
             _ => was,
         },
@@ -156,13 +167,39 @@ fn answers_alike(class: OutcomeClass) -> OutcomeClass {
 
 fn news(before: &Reach, next: ReachState, streak_since_s: Option<i64>, at_s: i64) -> Option<ReachNews> {
     match (before.state, next) {
-        (ReachState::Down, ReachState::Down) => None,
+        (ReachState::Down | ReachState::Flapping, ReachState::Down) => None,
+        (was, ReachState::Throttled) if was != ReachState::Throttled => Some(ReachNews::Throttled),
         (_, ReachState::Down) => Some(ReachNews::Down(streak_since_s.unwrap_or(at_s))),
-        (ReachState::Down, ReachState::Up | ReachState::Gated) => {
+        (ReachState::Down | ReachState::Flapping, ReachState::Up | ReachState::Gated) => {
             Some(ReachNews::Recovered(before.since_s.unwrap_or(at_s)))
         }
         _ => None,
     }
+}
+
+/// Whether a step went from up to down or back.
+#[must_use]
+pub fn is_change(before: ReachState, after: ReachState) -> bool {
+    let is_up = |state| matches!(state, ReachState::Up | ReachState::Gated);
+    before == ReachState::Down && is_up(after)
+        || after == ReachState::Down && !matches!(before, ReachState::Down | ReachState::Flapping)
+}
+
+/// The same step once it is known how often it changed between up and down within the last day, this time included: too
+/// often is flapping.
+#[must_use]
+pub fn settled(after: Reach, news: Option<ReachNews>, changes: i64, at_s: i64) -> (Reach, Option<ReachNews>) {
+    if changes < FLAPPING_FROM {
+        return (after, news);
+    }
+    let reason = Some("flapping".to_owned());
+    (Reach { state: ReachState::Flapping, reason, since_s: Some(at_s), ..after }, Some(ReachNews::Flapping(at_s)))
+}
+
+/// Whether a surface fails in a way that others may share.
+#[must_use]
+pub fn is_failing(state: ReachState) -> bool {
+    matches!(state, ReachState::Suspect | ReachState::Down | ReachState::Flapping)
 }
 
 /// Whether another look soon would settle how it stands: it fell silent, or answers again, or its document is missing.
@@ -274,6 +311,37 @@ mod tests {
         assert_eq!(play(&[(0, "ok"), (9, "absent:405"), (9, "absent")]).0, [Up, Up, Absent]);
         assert_eq!(play(&[(0, "absent"), (9, DEAD), (9, "ok")]).0, [Absent, Suspect, Up]);
         assert_eq!(play(&[(0, "ok"), (9, "throttled"), (9, "throttled"), (9, "throttled")]).0, [Up, Up, Up, Throttled]);
+    }
+
+    #[test]
+    fn four_changes_in_a_day_are_flapping_and_six_quiet_hours_end_it() {
+        let (up, _) = step(&Reach::NEW, Outcome::Ok, 0, true);
+        assert!(is_change(ReachState::Up, ReachState::Down) && is_change(ReachState::Suspect, ReachState::Down));
+        assert!(is_change(ReachState::Down, ReachState::Gated) && !is_change(ReachState::Suspect, ReachState::Up));
+        let news = Some(ReachNews::Down(0));
+        assert_eq!(settled(up.clone(), news.clone(), 3, 9), (up.clone(), news.clone()));
+        let (mut reach, news) = settled(up, news, 4, 1000);
+        assert_eq!((reach.state, news), (ReachState::Flapping, Some(ReachNews::Flapping(1000))));
+        let mut told = Vec::new();
+        for (at_s, outcome) in [(2000, DEAD), (5000, "ok"), (6000, DEAD), (9000, "ok"), (26_000, "ok"), (31_000, "ok")]
+        {
+            let (next, news) = step(&reach, outcome.parse().unwrap(), at_s, true);
+            reach = next;
+            told.extend(news);
+        }
+        assert_eq!(reach.state, ReachState::Up, "since 9000 it answers, which is six hours");
+        assert_eq!(told, [ReachNews::Recovered(1000)]);
+    }
+
+    #[test]
+    fn what_flaps_and_then_stays_silent_is_down_without_another_word() {
+        let mut reach = Reach { state: ReachState::Flapping, since_s: Some(0), ..Reach::NEW };
+        for at_s in [0, 10_000, 22_000] {
+            let (next, news) = step(&reach, DEAD.parse().unwrap(), at_s, true);
+            assert_eq!(news, None);
+            reach = next;
+        }
+        assert_eq!(reach.state, ReachState::Down);
     }
 
     #[test]

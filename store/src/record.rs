@@ -3,19 +3,21 @@
 //! Reach and judgement are two axes. Every observation moves the first; only one that carries a judgement can move the
 //! second, and then only for the rules that were judged. Killing the process loses what was in flight and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plumbline_rules::reach::Outcome;
 use sqlx::Row;
 
 use crate::Store;
+use crate::deploys::{self, Changes};
 use crate::dialect::{Table, Writing};
 use crate::documents::{self, Body};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
 use crate::findings::{self, Occasion};
 use crate::ids::{CrawlId, DocumentId, EvalId, RulesetId, SurfaceId};
+use crate::incidents::{self, Down};
 use crate::judged::{self, Judged, Kept};
 use crate::machine::Signal;
 use crate::probes::{self, Probe};
@@ -27,10 +29,12 @@ use crate::surfaces::Validators;
 use crate::targets::{self, Counts, Face, Link, TargetRow};
 use crate::trends::Trends;
 use crate::verify::{self, Episode, Plan};
-use crate::words::{EventKind, Headline, Known, Role, SurfaceKind};
+use crate::words::{EventKind, Headline, Known, ReachState, Role, SurfaceKind};
 
 /// Observations that make one good batch.
 pub const BATCH: usize = 500;
+/// Targets that one surface tells a deploy of: an address that hundreds of names share is nobody's own.
+const MOST_DEPLOYS: usize = 20;
 /// A recorded conversation of more bytes is not kept: cut JSON is no JSON.
 const LONGEST_SESSION: usize = 4 << 20;
 
@@ -74,6 +78,21 @@ pub struct Observation {
     pub links: Option<Vec<Link>>,
     /// When the surface is due next; `None` takes it off the schedule.
     pub next_due_s: Option<i64>,
+    /// Where the answer came from; `None`: there was none, or nobody looked.
+    pub place: Option<Place>,
+}
+
+/// Where an answer came from, as far as that may change by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The address that was connected to, without its port.
+    pub address: Option<String>,
+    /// Issuer and end of the certificate that was shown.
+    pub certificate: Option<String>,
+    /// The hash of that certificate, in hexadecimal digits.
+    pub leaf: Option<String>,
+    /// The `Server` header.
+    pub server: Option<String>,
 }
 
 /// The document an observation gave.
@@ -114,6 +133,8 @@ pub struct Recorded {
 #[derive(Debug, Clone)]
 struct Before {
     kind: SurfaceKind,
+    host: Option<i64>,
+    place: Place,
     document: Option<i64>,
     eval: Option<i64>,
     judged: Bits,
@@ -163,6 +184,8 @@ struct Batch {
     recorded: Recorded,
     /// Looks out of turn that may still be planned.
     room: u64,
+    /// Incidents whose members changed.
+    incidents: BTreeSet<i64>,
 }
 
 impl Store {
@@ -194,6 +217,7 @@ impl Store {
             sources::add_counts(&mut w, *crawl, counts).await?;
         }
         batch.trends.write(&mut w, now_s).await?;
+        incidents::tell_grown(&mut w, &batch.incidents, now_s).await?;
         w.commit().await?;
         Ok(batch.recorded)
     }
@@ -266,10 +290,12 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     let at_s = seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s));
     let targets = targets::showing(w, seen.surface.0).await?;
     let first_target = targets.first().map(|target| target.id);
-    let (reach, news) = reach::step(&before.reach, seen.outcome, at_s, seen.witness_good);
+    let (reach, news) = step_reach(w, seen, &before, at_s).await?;
     let reach_probes = keep_reach(w, seen, &before, &reach, at_s).await?;
-    tell_reach(w, seen, first_target, news, at_s).await?;
+    let incident = note_failing(w, batch, seen, &before, &reach, at_s).await?;
+    tell_reach(w, seen, &before, first_target, news, incident, at_s).await?;
     let (document, document_changed) = keep_document(w, seen, &before, first_target, at_s).await?;
+    note_deploy(w, seen, &before, document.filter(|_| document_changed), &targets, at_s).await?;
     let mut after = match &seen.judged {
         Some(judged) => judge(w, batch, catalogue, seen, &before, judged, document, &targets, at_s).await?,
         None => After::unjudged(&before, document),
@@ -364,7 +390,8 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
                 surface.streak_since_s, surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info,
                 surface.n_security, surface.evaluations, surface.first_evaluated_s, surface.last_evaluated_s,
                 surface.last_ok_s, surface.last_attempt_s, surface.etag, surface.last_modified, surface.retired_s,
-                eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying, surface.verify_from_s
+                eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying, surface.verify_from_s,
+                surface.host_id, surface.address, surface.certificate, surface.leaf, surface.server
          FROM surface
          LEFT JOIN eval ON eval.id = surface.eval_id
          LEFT JOIN document ON document.id = eval.document_id
@@ -381,6 +408,13 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
     };
     Ok(Before {
         kind: word("surface", row.try_get(0)?)?,
+        host: row.try_get(33)?,
+        place: Place {
+            address: row.try_get(34)?,
+            certificate: row.try_get(35)?,
+            leaf: row.try_get(36)?,
+            server: row.try_get(37)?,
+        },
         document: row.try_get(1)?,
         eval: row.try_get(2)?,
         judged: Bits::from_bytes(&row.try_get::<Option<Vec<u8>>, _>(3)?.unwrap_or_default()),
@@ -416,6 +450,150 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
     })
 }
 
+/// How the surface stands after this look.
+async fn step_reach(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    at_s: i64,
+) -> Result<(Reach, Option<ReachNews>)> {
+    let (after, news) = reach::step(&before.reach, seen.outcome, at_s, seen.witness_good);
+    if !reach::is_change(before.reach.state, after.state) {
+        return Ok((after, news));
+    }
+    // A span of being down is a change where it began and another where it ended.
+    let earlier: i64 = sqlx::query_scalar(
+        "SELECT (SELECT COUNT(*) FROM reach_span WHERE surface_id = $1 AND state = 'down' AND from_s > $2)
+              + (SELECT COUNT(*) FROM reach_span WHERE surface_id = $1 AND state = 'down' AND to_s > $2)",
+    )
+    .bind(seen.surface.0)
+    .bind(at_s - DAY_S)
+    .fetch_one(w.on())
+    .await?;
+    Ok(reach::settled(after, news, earlier + 1, at_s))
+}
+
+/// Takes a surface that goes down into what it shares with others, and out of it when it answers. Gives the incident it
+/// goes down with.
+async fn note_failing(
+    w: &mut Writing,
+    batch: &mut Batch,
+    seen: &Observation,
+    before: &Before,
+    reach: &Reach,
+    at_s: i64,
+) -> Result<Option<i64>> {
+    let (was, is) = (before.reach.state, reach.state);
+    if is == ReachState::Down && was != ReachState::Down {
+        let prefix = before.place.address.as_deref().and_then(incidents::prefix_of);
+        let down = Down {
+            surface: seen.surface.0,
+            host: before.host,
+            prefix: prefix.as_deref(),
+            certificate: before.place.certificate.as_deref(),
+            reason: reach.reason.as_deref().unwrap_or_default(),
+            since_s: reach.streak_since_s.unwrap_or(at_s),
+            at_s,
+        };
+        return incidents::join(w, &mut batch.incidents, &down).await;
+    }
+    if reach::is_failing(was) && !reach::is_failing(is) {
+        incidents::leave(w, &mut batch.incidents, seen.surface.0, at_s).await?;
+    }
+    Ok(None)
+}
+
+/// Writes down what tells of a new build, for every target that shows the surface.
+async fn note_deploy(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    new_document: Option<i64>,
+    targets: &[TargetRow],
+    at_s: i64,
+) -> Result<()> {
+    let infra = seen.place.as_ref().and_then(|place| moved_place(&before.place, place));
+    keep_place(w, seen, before).await?;
+    let profile = seen.judged.as_ref().and_then(|judged| judged.profile.as_deref());
+    let is_touched = seen.validators.as_ref().is_some_and(|now| {
+        let differs =
+            |before: &Option<String>, now: &Option<String>| before.is_some() && now.is_some() && before != now;
+        differs(&before.validators.etag, &now.etag) || differs(&before.validators.last_modified, &now.last_modified)
+    });
+    let mut changes =
+        Changes { profile: (before.profile.as_deref(), profile), is_touched, infra, ..Changes::default() };
+    let version_before = match new_document {
+        Some(document) => {
+            changes.says_otherwise = says_otherwise(w, before.document, document).await?;
+            version_before(w, seen.surface.0, at_s).await?
+        }
+        None => None,
+    };
+    if new_document.is_some() {
+        changes.version = (version_before.as_deref(), seen.declared_version.as_deref());
+    }
+    let signals = deploys::signals(before.kind, &changes, at_s);
+    if signals.is_empty() || before.last_ok_s.is_none() {
+        return Ok(());
+    }
+    for target in targets.iter().take(MOST_DEPLOYS) {
+        deploys::record(w, target.id, &signals, seen.crawl.map(|crawl| crawl.0), at_s).await?;
+    }
+    Ok(())
+}
+
+/// Whether two documents say different things, not only in other bytes.
+async fn says_otherwise(w: &mut Writing, before: Option<i64>, now: i64) -> Result<bool> {
+    let rows = sqlx::query("SELECT semantic_hash FROM document WHERE id = $1 OR id = $2")
+        .bind(before)
+        .bind(now)
+        .fetch_all(w.on())
+        .await?;
+    let hashes = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<Option<Vec<u8>>>>>()?;
+    Ok(match hashes.as_slice() {
+        [Some(one), Some(other)] => one != other,
+        _ => true,
+    })
+}
+
+/// What the document before the present one called its own version.
+async fn version_before(w: &mut Writing, surface: i64, at_s: i64) -> Result<Option<String>> {
+    let version: Option<Option<String>> = sqlx::query_scalar(
+        "SELECT declared_version FROM doc_span WHERE surface_id = $1 AND to_s <= $2 ORDER BY from_s DESC LIMIT 1",
+    )
+    .bind(surface)
+    .bind(at_s)
+    .fetch_optional(w.on())
+    .await?;
+    Ok(version.flatten())
+}
+
+/// What of a place is another than before, where both are known.
+fn moved_place(before: &Place, now: &Place) -> Option<(String, String)> {
+    let pairs = [(&before.leaf, &now.leaf), (&before.address, &now.address), (&before.server, &now.server)];
+    pairs.into_iter().find_map(|(before, now)| {
+        let (before, now) = (before.as_deref()?, now.as_deref()?);
+        (before != now).then(|| (before.to_owned(), now.to_owned()))
+    })
+}
+
+/// Remembers where the answer came from, when that is another place than before.
+async fn keep_place(w: &mut Writing, seen: &Observation, before: &Before) -> Result<()> {
+    let Some(place) = seen.place.as_ref().filter(|place| **place != before.place) else { return Ok(()) };
+    let prefix = place.address.as_deref().and_then(incidents::prefix_of);
+    let text = |text: &Option<String>| clean_or_none(text.as_deref().map(|text| shortened(text, 200)).as_deref());
+    sqlx::query("UPDATE surface SET address = $2, prefix = $3, certificate = $4, leaf = $5, server = $6 WHERE id = $1")
+        .bind(seen.surface.0)
+        .bind(text(&place.address))
+        .bind(prefix)
+        .bind(text(&place.certificate))
+        .bind(text(&place.leaf))
+        .bind(text(&place.server))
+        .execute(w.on())
+        .await?;
+    Ok(())
+}
+
 /// Closes and opens the span of reach when the state moved. Gives the observations in the present span.
 async fn keep_reach(w: &mut Writing, seen: &Observation, before: &Before, reach: &Reach, at_s: i64) -> Result<i64> {
     if reach.state == before.reach.state {
@@ -446,17 +624,47 @@ async fn keep_reach(w: &mut Writing, seen: &Observation, before: &Before, reach:
 async fn tell_reach(
     w: &mut Writing,
     seen: &Observation,
+    before: &Before,
     target: Option<i64>,
     news: Option<ReachNews>,
+    incident: Option<i64>,
     at_s: i64,
 ) -> Result<()> {
     let (kind, since_s, note) = match news {
         None => return Ok(()),
         Some(ReachNews::Down(since_s)) => (EventKind::TargetDown, since_s, reach::reason(seen.outcome)),
+        Some(ReachNews::Flapping(since_s)) => (EventKind::TargetDown, since_s, Some("flapping".to_owned())),
         Some(ReachNews::Recovered(since_s)) => (EventKind::TargetRecovered, since_s, None),
+        Some(ReachNews::Throttled) => return tell_throttled(w, seen, before, target, at_s).await,
     };
     let surface = Some(seen.surface.0);
-    let news = News { target, surface, subject: surface, a: Some(since_s), note, ..News::of(kind) };
+    let news = News { target, surface, subject: surface, a: Some(since_s), b: incident, note, ..News::of(kind) };
+    events::append(w, at_s, news).await
+}
+
+/// The host asks for peace: that is our affair, and told once for all its surfaces.
+async fn tell_throttled(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    target: Option<i64>,
+    at_s: i64,
+) -> Result<()> {
+    let others: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM surface WHERE host_id = $1 AND id <> $2 AND reach = 'throttled' AND retired_s IS NULL",
+    )
+    .bind(before.host)
+    .bind(seen.surface.0)
+    .fetch_one(w.on())
+    .await?;
+    if others > 0 {
+        return Ok(());
+    }
+    let host: Option<String> =
+        sqlx::query_scalar("SELECT name FROM host WHERE id = $1").bind(before.host).fetch_optional(w.on()).await?;
+    let note = Some(format!("{} asks to be left alone for a while", host.as_deref().unwrap_or("a host")));
+    let subject = seen.crawl.map(|crawl| crawl.0);
+    let news = News { target, surface: Some(seen.surface.0), subject, note, ..News::of(EventKind::CrawlDegraded) };
     events::append(w, at_s, news).await
 }
 

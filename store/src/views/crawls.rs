@@ -1,6 +1,5 @@
 //! Passes of the crawler, what went wrong in them, and the sources they walk.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -12,7 +11,7 @@ use crate::words::{CrawlKind, CrawlState, SourceKind};
 use super::word;
 
 /// One pass of the crawler.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CrawlRow {
     /// Its number.
     pub id: i64,
@@ -71,7 +70,7 @@ pub struct CrawlRow {
 }
 
 /// Something that went wrong in a crawl, or was wrong with a listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FaultRow {
     /// Unix seconds.
     pub at_s: i64,
@@ -84,7 +83,7 @@ pub struct FaultRow {
 }
 
 /// The walk of a registry that belongs to a crawl.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WalkRow {
     /// It ended by itself; only then may absence count.
     pub is_complete: bool,
@@ -101,7 +100,7 @@ pub struct WalkRow {
 }
 
 /// Where targets come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceRow {
     /// `mcp-registry`, `domains`, `file`, `settings`, `command-line`.
     pub kind: SourceKind,

@@ -1,6 +1,5 @@
 //! One document: its bytes, what was judged of it, and who serves it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -12,7 +11,7 @@ use crate::rows::unpack;
 use crate::words::{Headline, Known, SurfaceKind};
 
 /// A document without its bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DocumentRow {
     /// Its number here.
     #[serde(skip)]
@@ -34,7 +33,7 @@ pub struct DocumentRow {
 }
 
 /// What the newest judgement of a document said.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// Its word.
     pub headline: Headline,
@@ -51,7 +50,7 @@ pub struct Judgement {
 }
 
 /// A target that serves a document at present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServedBy {
     /// The target.
     pub target_id: i64,

@@ -1,6 +1,5 @@
 //! Owners, hosts and tags: what they are called, and what a search finds among them.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -9,7 +8,7 @@ use crate::Store;
 use crate::error::Result;
 
 /// A group of targets that a search found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GroupRow {
     /// As addresses name it.
     pub slug: String,

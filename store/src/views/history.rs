@@ -1,6 +1,5 @@
 //! One target over time: the spans of its surfaces and findings, its probes, and one finding whole.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -13,7 +12,7 @@ use crate::probes::{self, Probe};
 use crate::words::{Cause, Headline, OpenedAs, ReachState, Resolution, SurfaceKind};
 
 /// A stretch of time in which one document was served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DocumentSpan {
     /// The surface.
     pub surface_id: i64,
@@ -32,7 +31,7 @@ pub struct DocumentSpan {
 }
 
 /// A stretch of time in which a surface was in one reach state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReachSpan {
     /// The surface.
     pub surface_id: i64,
@@ -49,7 +48,7 @@ pub struct ReachSpan {
 }
 
 /// A stretch of time in which a finding was open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FindingSpan {
     /// The finding.
     pub finding_id: i64,
@@ -89,7 +88,7 @@ pub struct ProbeDay {
 }
 
 /// A finding with where it is.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingDetail {
     /// The finding.
     #[serde(flatten)]

@@ -4,12 +4,11 @@
 //! Rows are plain data that serialise as they are, because the JSON of a page is made of them.
 
 mod crawls;
-mod deploys;
 mod documents;
-mod export;
 mod feed;
 mod groups;
 mod history;
+mod incidents;
 mod overview;
 mod prevalence;
 mod releases;
@@ -19,12 +18,11 @@ mod targets;
 
 pub use crate::walk_findings::WalkFindingRow;
 pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
-pub use deploys::{DeployFinding, DeployRow, IncidentMember, IncidentRow};
 pub use documents::{DocumentRow, Judgement, ServedBy};
-pub use export::{EntryFilter, ServerEntry};
 pub use feed::{FeedRow, RegressedDay};
 pub use groups::GroupRow;
 pub use history::{DocumentSpan, FindingDetail, FindingSpan, ProbeDay, ReachSpan};
+pub use incidents::{IncidentRow, MemberRow};
 pub use overview::{CohortDay, KindDay, OpenedRow};
 pub use prevalence::{CohortRow, MustDay, Prevalence};
 pub use releases::{AnnotationRow, HeadlineMove, ReleaseRow, ReleasedRule, RuleMove};
@@ -153,17 +151,6 @@ mod tests {
             documents::BODY,
             documents::JUDGEMENT,
             documents::SERVED_BY,
-            deploys::DEPLOYS,
-            deploys::DEPLOYS_OF,
-            deploys::DEPLOY,
-            deploys::DEPLOY_FINDINGS,
-            deploys::INCIDENTS,
-            deploys::INCIDENT,
-            deploys::INCIDENT_MEMBERS,
-            export::ENTRIES,
-            export::ENTRIES_SINCE,
-            export::VERSIONS,
-            export::FINDINGS_FROM,
             feed::FEED,
             feed::REGRESSED_DAYS,
             feed::AT_OR_AFTER,
@@ -194,6 +181,12 @@ mod tests {
             history::FINDING,
             history::SHOWN_BY,
             history::PROBE_DAYS,
+            incidents::INCIDENTS,
+            incidents::INCIDENT,
+            incidents::MEMBERS,
+            crate::deploys::DEPLOYS,
+            crate::deploys::DEPLOYS_OF_TARGET,
+            crate::deploys::DEPLOY,
             overview::COHORT_DAYS,
             overview::KIND_DAYS,
             overview::LAST_OPENED,

@@ -1,6 +1,5 @@
 //! The overview: how many targets stand where, how that moved, and what broke last.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -12,7 +11,7 @@ use crate::words::{EventKind, TargetKind};
 use super::word;
 
 /// One cohort on one day, counted in targets; the newest day is the present.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CohortDay {
     /// Days since 1970-01-01 UTC.
     pub day: i64,
@@ -57,7 +56,7 @@ pub struct CohortDay {
 }
 
 /// The present of one kind of target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KindDay {
     /// `mcp-server`, `a2a-agent`, …
     pub kind: TargetKind,
@@ -67,7 +66,7 @@ pub struct KindDay {
 }
 
 /// A finding that opened after its surface had been looked at before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenedRow {
     /// Unix seconds.
     pub at_s: i64,

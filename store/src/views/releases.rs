@@ -1,6 +1,5 @@
 //! Rulesets one after the other, what differs between them, and what happened between two moments.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -10,7 +9,7 @@ use crate::error::Result;
 use crate::words::{Headline, Impact, Severity};
 
 /// One released set of rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReleaseRow {
     /// Its number here.
     pub id: i64,
@@ -25,7 +24,7 @@ pub struct ReleaseRow {
 }
 
 /// A rule as one release has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReleasedRule {
     /// `family/kebab-name`.
     pub rule: String,
@@ -38,7 +37,7 @@ pub struct ReleasedRule {
 }
 
 /// What readers of a chart must know at a date.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnnotationRow {
     /// Unix seconds.
     pub at_s: i64,
@@ -53,7 +52,7 @@ pub struct AnnotationRow {
 }
 
 /// How the verdict of one target moved between two moments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeadlineMove {
     /// The target.
     pub target_id: i64,
@@ -66,7 +65,7 @@ pub struct HeadlineMove {
 }
 
 /// What happened to the findings of one rule between two moments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleMove {
     /// The rule.
     pub rule: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -18,7 +17,7 @@ use crate::words::{
 };
 
 /// A target and everything kept on its own row.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TargetDetail {
     /// Its number here.
     pub id: i64,
@@ -87,7 +86,7 @@ pub struct TargetDetail {
 }
 
 /// One face of a target.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SurfaceRow {
     /// Its number here.
     pub id: i64,
@@ -140,7 +139,7 @@ pub struct SurfaceRow {
 }
 
 /// Which rules one judgement looked at, and which not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct JudgedRules {
     /// The ruleset it was made with.
     pub ruleset: String,
@@ -153,7 +152,7 @@ pub struct JudgedRules {
 }
 
 /// Rules that could not look for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnevaluatedRules {
     /// `parent`, `no-origin`, `no-session`, `cut`, `off`.
     pub reason: String,
@@ -162,7 +161,7 @@ pub struct UnevaluatedRules {
 }
 
 /// Something that is wrong, now or until a while ago.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingRow {
     /// Its number here.
     pub id: i64,
@@ -199,7 +198,7 @@ pub struct FindingRow {
 }
 
 /// An attribute that is set at present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FactRow {
     /// The surface it is on.
     pub surface_id: i64,
@@ -214,7 +213,7 @@ pub struct FactRow {
 }
 
 /// One version of a name in a registry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListingRow {
     /// The registry, as the settings call it.
     pub source: String,
@@ -239,7 +238,7 @@ pub struct ListingRow {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventRow {
     /// Grows with time.
     pub id: i64,

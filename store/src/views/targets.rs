@@ -7,7 +7,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -137,7 +136,7 @@ impl Position {
 }
 
 /// One target as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TargetRow {
     /// Its number here.
     pub id: i64,
@@ -182,7 +181,7 @@ impl TargetRow {
 }
 
 /// How many targets share a headline and a reach state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TargetCount {
     /// The word.
     pub headline: Headline,

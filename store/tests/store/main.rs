@@ -1,14 +1,18 @@
 //! Every function of the store, by one body on SQLite and on PostgreSQL.
 
 mod confirmed;
+mod deploys;
 mod doctor;
+mod histories;
 mod housekeeping;
+mod incidents;
 mod opening;
 mod record;
 mod room;
 mod sources;
 mod speed;
 mod steering;
+mod stories;
 mod support;
 mod surfaces;
 mod targets;

@@ -223,6 +223,7 @@ impl World {
             validators: None,
             judged,
             fires_on_old: None,
+            place: None,
             links: None,
             session: None,
             next_due_s: Some(at_s + 7_200),
@@ -274,25 +275,6 @@ impl World {
             "/about/crawler".into(),
             "/settings/about".into(),
         ]);
-        pages.extend(
-            [
-                "/regressions",
-                "/regressions/2026-w49",
-                "/prevalence",
-                "/cohorts",
-                "/cohorts/a2a-agent",
-                "/owners/harbour",
-                "/hosts/hostile.example",
-                "/search?q=hostile",
-                "/deploys",
-                "/incidents",
-                "/compare",
-                "/changes",
-                "/methodology",
-                "/api",
-            ]
-            .map(str::to_owned),
-        );
         pages
     }
 }
