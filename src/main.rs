@@ -4,6 +4,7 @@ mod check;
 mod config;
 mod crawl;
 mod demo;
+mod deploy;
 mod doctor;
 mod housekeeping;
 mod listing;
@@ -16,6 +17,7 @@ mod sample;
 mod serve;
 mod settings;
 mod telling;
+mod token;
 mod webhooks;
 mod wiring;
 
@@ -65,6 +67,10 @@ enum Command {
     Listing(listing::Arguments),
     /// Print the effective settings as a commented file, or check a file.
     Config(config::Arguments),
+    /// Tell a running Plumbline of a deploy, and wait for what comes of it.
+    Deploy(deploy::Arguments),
+    /// Make, list and end the tokens of programs.
+    Token(token::Arguments),
     /// Fill a database with a synthetic ecosystem, so that every page can be seen in a minute.
     Demo(demo::Arguments),
     /// Check whether the database is true to itself, and mend what can be mended.
@@ -98,6 +104,8 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Listing(arguments) => listing::run(options, &arguments),
         Command::Config(arguments) => config::run(options, &arguments),
+        Command::Deploy(arguments) => deploy::run(options, &arguments),
+        Command::Token(arguments) => token::run(options, &arguments),
         Command::Demo(arguments) => demo::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
         Command::Webhooks(arguments) => webhooks::run(options, &arguments),

@@ -15,10 +15,6 @@ use crate::pages::{
     about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
     overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
 };
-use crate::pages::{
-    badges, changes, cohorts, compare, deploys, feeds, group, incidents, methodology, prevalence, registry,
-    regressions, sarif, search, week,
-};
 use crate::{WebState, api, assets, error};
 
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
@@ -42,24 +38,7 @@ pub fn router(state: WebState) -> Router {
         .route("/targets/{id}/checks", get(checks::show))
         .route("/targets/{id}/session", get(session::show))
         .route("/targets/{id}/listing", get(in_step::show))
-        .route("/targets/{id}/sarif", get(sarif::show))
         .route("/findings/{id}", get(finding::show))
-        .route("/regressions", get(regressions::show))
-        .route("/regressions/{week}", get(week::show))
-        .route("/prevalence", get(prevalence::show))
-        .route("/cohorts", get(cohorts::list))
-        .route("/cohorts/{slug}", get(cohorts::show))
-        .route("/owners/{o}", get(group::owner))
-        .route("/hosts/{h}", get(group::host))
-        .route("/tags/{tag}", get(group::tag))
-        .route("/search", get(search::show))
-        .route("/deploys", get(deploys::list))
-        .route("/deploys/{id}", get(deploys::show))
-        .route("/incidents", get(incidents::list))
-        .route("/incidents/{id}", get(incidents::show))
-        .route("/compare", get(compare::show))
-        .route("/changes", get(changes::show))
-        .route("/methodology", get(methodology::show))
         .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))
@@ -79,24 +58,8 @@ pub fn router(state: WebState) -> Router {
         .route("/targets/{id}/resume", post(steer::resume))
         .route("/crawls/pause", post(steer::pause_all))
         .route("/crawls/resume", post(steer::resume_all))
-        // Leaving: feeds, badges, a registry
-        .route("/feeds/regressions.atom", get(feeds::regressions))
-        .route("/feeds/incidents.atom", get(feeds::incidents))
-        .route("/feeds/releases.atom", get(feeds::releases))
-        .route("/feeds/views.atom", get(feeds::view))
-        .route("/feeds/targets/{file}", get(feeds::target))
-        .route("/feeds/owners/{file}", get(feeds::owner))
-        .route("/feeds/hosts/{file}", get(feeds::host))
-        .route("/feeds/tags/{file}", get(feeds::tag))
-        .route("/feeds/cohorts/{file}", get(feeds::cohort))
-        .route("/badges/target/{file}", get(badges::target))
-        .route("/badges/owner/{file}", get(badges::owner))
-        .route("/badges/host/{file}", get(badges::host))
-        .route("/badges/tag/{file}", get(badges::tag))
-        .route("/v0.1/servers", get(registry::list))
-        .route("/v0.1/servers/{name}/versions", get(registry::versions))
-        .route("/v0.1/servers/{name}/versions/{version}", get(registry::version))
-        .merge(api::router())
+        // Programs
+        .route("/api/v1/deploys", post(api::tell_deploy))
         // Watching
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -107,6 +70,8 @@ pub fn router(state: WebState) -> Router {
         // Around all of them, the outermost last
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, TIME_LIMIT))
+        // It waits for as long as it is asked to, so it stands outside the time limit.
+        .route("/api/v1/deploys/{id}/result", get(api::deploy_result))
         .layer(middleware::from_fn_with_state(state.clone(), error::explain))
         .layer(CompressionLayer::new())
         .layer(middleware::map_response(harden))
@@ -127,9 +92,7 @@ async fn harden(mut response: Response) -> Response {
         (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (header::HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
     ] {
-        if !headers.contains_key(&name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
+        headers.insert(name, HeaderValue::from_static(value));
     }
     response
 }
