@@ -60,6 +60,7 @@ pub(crate) fn profile(kind: Kind, root: Node<'_>, stated: Option<&str>, given: &
         Kind::RegistryEntry | Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::RegistryDrift => {
             crate::registry::api_profile(stated)
         }
+        Kind::McpHistory => (crate::mcp::EVERY_REVISION, Known::Undetermined),
         Kind::History => {
             let last = crate::common::drift::crawls(root).pop().filter(|last| crate::a2a::looks_like_a_card(*last));
             last.map_or((Profile::NONE, Known::Undetermined), |card| crate::a2a::profile(card, stated))

@@ -14,7 +14,7 @@ use crate::judge::{Context, Given, Settings, Subject, judge, judge_conversation,
 use crate::kind::{Kind, Known, Profile};
 use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleResult};
 use crate::rule::Check;
-use crate::session::{Cut, Session, Step};
+use crate::session::{Cut, Session, StdioLine, StdioStream, Step};
 use crate::session_judge::{document_of, origin};
 
 /// Judges a conversation with an MCP endpoint.
@@ -31,6 +31,7 @@ pub(crate) fn judge_endpoint(session: &Session, version: Option<&str>, given: &G
     }
     judging.listings(&mut said);
     judging.server_messages(&mut said);
+    judging.written_messages(&mut said);
     if !is_stdio {
         judging.metadata(&mut said);
         judging.cards(&mut said);
@@ -164,9 +165,20 @@ impl Judging<'_> {
             capabilities: self.conversation.capabilities(turn).map(Node::to_value),
             client_capabilities: Some(json!({})),
             requested_version: self.given.requested_version.clone().or_else(asked_version),
+            output_schema: self.output_schema(turn).or_else(|| self.given.output_schema.clone()),
             authenticated: turn.exchange.request.headers.contains_key("authorization"),
             ..self.given.clone()
         }
+    }
+
+    /// What the tool that a turn calls says about its results.
+    fn output_schema(&self, turn: &Turn<'_>) -> Option<Value> {
+        let name =
+            turn.asked.as_ref().filter(|_| turn.step == Some(Step::ToolsCall))?.pointer("/params/name")?.as_str()?;
+        let lists = self.conversation.of(Step::ToolsList).filter_map(Turn::result);
+        let mut tools = lists.filter_map(|result| result.get("tools")).flat_map(Node::items);
+        let tool = tools.find(|tool| tool.get("name").and_then(Node::text) == Some(name))?;
+        tool.given("outputSchema").map(Node::to_value)
     }
 
     /// Lists that came in pages, and the tools that were listed twice.
@@ -259,6 +271,29 @@ impl Judging<'_> {
         }
     }
 
+    /// What a command wrote on its own.
+    fn written_messages(&self, said: &mut Said) {
+        let Some(stdio) = &self.session.stdio else { return };
+        let is_own = |line: &&StdioLine| line.stream == StdioStream::Stdout && !line.is_cut;
+        let message = |line: &StdioLine| {
+            let value: Value = serde_json::from_str(line.raw.as_deref()?).ok()?;
+            (value.get("method").is_some() && value.get("result").is_none() && value.get("error").is_none())
+                .then_some(value)
+        };
+        let written = stdio.lines.iter().enumerate().filter(|(_, line)| is_own(line));
+        let own: Vec<(usize, Value)> = written.filter_map(|(number, line)| Some((number, message(line)?))).collect();
+        let Some(turn) = self.conversation.turns.first().filter(|_| !own.is_empty()) else { return };
+        let values: Vec<Value> = own.iter().map(|(_, value)| value.clone()).collect();
+        let document = Document::from_text(&Value::from(values).to_string());
+        let given = self.given_at(turn);
+        let newest = self.version.or_else(|| self.conversation.newest());
+        let subject = Subject { session: None, ..self.subject(Some(Kind::McpServerMessage), None, newest, &given) };
+        said.add_with(judge(&document, &subject, self.settings), |pointer| {
+            let number = pointer.strip_prefix('/')?.split('/').next()?.parse::<usize>().ok()?;
+            Some(format!("/stdio/lines/{}", own.get(number)?.0))
+        });
+    }
+
     /// Whether the server speaks the revision of a turn: what it says to a request of another era is no message of that
     /// era.
     fn is_spoken(&self, turn: &Turn<'_>) -> bool {
@@ -338,7 +373,23 @@ impl Judging<'_> {
 
 /// Whether a rule about conversations is one about commands as well.
 fn holds_over_stdio(id: &str) -> bool {
-    id.starts_with("mcp/stdio-")
+    const OF_MESSAGES: [&str; 14] = [
+        "mcp/tools-declared-not-served",
+        "mcp/resources-declared-not-served",
+        "mcp/prompts-declared-not-served",
+        "mcp/unknown-method-accepted",
+        "mcp/unknown-method-code",
+        "mcp/ping-failed",
+        "mcp/tool-unknown-code",
+        "mcp/resource-not-found-code",
+        "mcp/resource-not-found-empty",
+        "mcp/completion-context-refused",
+        "mcp/completions-undeclared",
+        "mcp/logging-not-served",
+        "mcp/list-changed-not-sent",
+        "mcp/resource-updated-not-sent",
+    ];
+    id.starts_with("mcp/stdio-") || OF_MESSAGES.contains(&id)
 }
 
 /// Words without a label: they claim to be nothing.
@@ -405,6 +456,10 @@ fn result_kind(turn: &Turn<'_>) -> Option<Kind> {
         Step::ResourcesList => Some(Kind::McpResourcesListResult),
         Step::TemplatesList => Some(Kind::McpResourceTemplatesListResult),
         Step::PromptsList => Some(Kind::McpPromptsListResult),
+        Step::ToolsCall => Some(Kind::McpCallToolResult),
+        Step::ResourcesRead => Some(Kind::McpReadResourceResult),
+        Step::PromptsGet => Some(Kind::McpGetPromptResult),
+        Step::Completion => Some(Kind::McpCompleteResult),
         _ => None,
     }
 }

@@ -87,6 +87,7 @@ const BASES: &[(&str, Kind, &str, &str)] = &[
         "2025-11-25",
         include_str!("../examples/mcp-message-2025-11-25.json"),
     ),
+    ("mcp-history", Kind::McpHistory, "2026-07-28", include_str!("../examples/mcp-history.json")),
     ("mcp-pages", Kind::McpListPages, "2026-07-28", include_str!("../examples/mcp-pages.json")),
     ("mcp-tools-pair", Kind::McpToolsListPair, "2026-07-28", include_str!("../examples/mcp-tools-pair.json")),
     (

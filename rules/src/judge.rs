@@ -375,7 +375,7 @@ fn plan(kind: Kind, profile: Profile) -> &'static [Planned] {
 /// Whether a rule for every kind concerns this one: the documents in a history, and the entry beside what answers, were
 /// judged when they came.
 fn looks_inside(rule: &Rule, kind: Kind) -> bool {
-    !matches!(kind, Kind::History | Kind::RegistryDrift) || matches!(rule.check, Check::Body(_))
+    !matches!(kind, Kind::History | Kind::RegistryDrift | Kind::McpHistory) || matches!(rule.check, Check::Body(_))
 }
 
 fn make_plan(kind: Kind, profile: Profile) -> Vec<Planned> {

@@ -55,6 +55,8 @@ crate::words! {
         McpServerMessage = "mcp-server-message",
         /// An answer of JSON-RPC, as parsed.
         JsonrpcResponse = "jsonrpc-response",
+        /// What an MCP endpoint said of itself in complete runs, oldest first (`runs`), each with its access class.
+        McpHistory = "mcp-history",
         /// An MCP endpoint: what was said with it.
         McpEndpoint = "mcp-endpoint",
         /// RFC 9728 metadata.
@@ -107,6 +109,7 @@ impl Kind {
             Kind::McpElicitationRequest => "elicitation request",
             Kind::McpServerMessage => "server message",
             Kind::JsonrpcResponse => "JSON-RPC answer",
+            Kind::McpHistory => "history of an MCP endpoint",
             Kind::McpEndpoint => "MCP endpoint",
             Kind::OauthProtectedResource => "protected resource metadata",
             Kind::OauthAuthorizationServer => "authorization server metadata",
@@ -130,9 +133,12 @@ impl Kind {
             | Kind::OauthOpenidConfiguration
             | Kind::OauthClientMetadata
             | Kind::OauthTokenResponse => 64 * KIB,
-            Kind::RegistryPage | Kind::RegistryWalk | Kind::RegistryHistory | Kind::RegistryDrift | Kind::History => {
-                8 * KIB * KIB
-            }
+            Kind::RegistryPage
+            | Kind::RegistryWalk
+            | Kind::RegistryHistory
+            | Kind::RegistryDrift
+            | Kind::McpHistory
+            | Kind::History => 8 * KIB * KIB,
             Kind::Openapi
             | Kind::McpInitializeResult
             | Kind::McpDiscoverResult

@@ -3,6 +3,7 @@
 //! The order inside the family: the envelope of a message, then null and types (they end the work on a value), then what
 //! is missing, then what the members say. A member that a revision does not define is not judged in it.
 
+mod active;
 mod ai_catalog;
 mod calls;
 mod capabilities;
@@ -16,6 +17,7 @@ mod fields;
 mod handshake;
 mod headers;
 mod heard;
+mod history;
 mod icons;
 mod listings;
 mod metadata;
@@ -28,6 +30,7 @@ mod results;
 mod server_info;
 mod server_message;
 mod sessions;
+mod stdio;
 mod streams;
 mod subschema;
 mod subscriptions;
@@ -73,7 +76,13 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     listings::RULES,
     subscriptions::RULES,
     card_service::RULES,
+    active::RULES,
+    stdio::RULES,
+    history::RULES,
 ];
+
+/// For what is not bound to one revision.
+pub(crate) const EVERY_REVISION: Profile = Profile { name: "", versions: ALL, needs_all: false };
 
 /// Every published revision of the protocol.
 const ALL: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];

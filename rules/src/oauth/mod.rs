@@ -18,6 +18,7 @@ mod registration;
 mod resource;
 mod service;
 mod token;
+mod tokens;
 
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
@@ -39,6 +40,7 @@ pub(crate) const TOPICS: &[&[&Rule]] = &[
     client::RULES,
     token::RULES,
     refusal::RULES,
+    tokens::RULES,
     challenge::RULES,
     discovery::RULES,
     service::RULES,
