@@ -4,8 +4,9 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use support::{crawl, entry, json_answer, ok_answer, plumbline, registry, server, settings, status_answer};
+use support::{crawl, entry, eventually, json_answer, ok_answer, plumbline, registry, server, settings, status_answer};
 
 /// An agent card without fault, on a host that is no placeholder.
 fn card() -> String {
@@ -209,6 +210,25 @@ fn what_is_settled_about_a_rule_counts_at_once_and_is_nobodys_fix_or_regression(
         assert_eq!(summary["regressed"], 0, "row {number}: {summary}");
         let (summary, _) = crawl(folder.path(), &[]);
         assert_eq!(summary["looked_at"], 0, "row {number}: nothing is left to be judged again: {summary}");
+    }
+}
+
+#[test]
+fn what_has_changed_in_a_card_is_told_and_stays_told_while_nothing_else_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let card = include_str!("../rules/examples/a2a-1.0.json").replace("example.com", "tides.dev");
+    let at_once = "[crawl]\ncard_interval_s = 0\n";
+    own_card(folder.path(), at_once);
+    let served = |text: &str| std::fs::write(folder.path().join("card.json"), text).expect("it is written");
+    let elsewhere = card.replace("https://tides.tides.dev/a2a", "https://tides.coins.dev/a2a");
+    assert_ne!(card, elsewhere);
+    let rows = [(card.as_str(), "sound"), (&card, "sound"), (&elsewhere, "deviates"), (&elsewhere, "deviates")];
+    for (number, (text, word)) in rows.into_iter().enumerate() {
+        served(text);
+        let summary = eventually("the card is looked at", Duration::from_secs(20), || {
+            Some(crawl(folder.path(), &[]).0).filter(|summary| summary["looked_at"] == 1)
+        });
+        assert_eq!(summary["headlines"][word], 1, "row {number}: {summary}");
     }
 }
 

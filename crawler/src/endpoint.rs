@@ -3,11 +3,12 @@
 use plumbline_rules::canonical::{content_hash, semantic_hash};
 use plumbline_rules::document::{Document, Node, Type};
 use plumbline_rules::judge::Given;
+use plumbline_rules::past::judge_runs;
 use plumbline_rules::reach::Outcome;
-use plumbline_rules::report::Report;
+use plumbline_rules::report::{Report, RuleResult};
 use plumbline_rules::session::{Session, Surface};
 use plumbline_rules::session_judge::judge_session;
-use plumbline_rules::standing::{Standing, self_description};
+use plumbline_rules::standing::{Access, Standing, self_description};
 use plumbline_store::documents::Body;
 use plumbline_store::ids::CrawlId;
 use plumbline_store::judged::Judged;
@@ -15,6 +16,7 @@ use plumbline_store::record::{Observation, Served};
 use plumbline_store::surfaces::DueSurface;
 use plumbline_store::targets::Link;
 use plumbline_store::words::{Role, SurfaceKind};
+use serde_json::Value;
 use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
@@ -81,8 +83,9 @@ pub(crate) async fn observe(
     // The address of a listing is judged there.
     let listed = !crawler.store.is_named_itself(surface.id).await?;
     let given = Given { listed, ..traits };
-    let report = judge_session(&observed.session, Surface::Mcp, None, &given, &crawler.judging);
+    let mut report = judge_session(&observed.session, Surface::Mcp, None, &given, &crawler.judging);
     let standing = Standing::of(&observed.session);
+    report.results.extend(since_the_run_before(crawler, surface, &observed.session, &standing).await?);
     let may_move = matches!(observed.outcome, Outcome::Ok | Outcome::Gated(_) | Outcome::Absent(_));
     let judged = (may_move && !standing.is_incomplete).then(|| {
         let context = content_hash(context(crawler, &given, &report).as_bytes());
@@ -115,6 +118,29 @@ pub(crate) async fn observe(
         links: None,
         next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,
     })
+}
+
+/// What has changed since the complete run before. Of a run that broke off, and of a first one, nothing is said.
+async fn since_the_run_before(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    session: &Session,
+    standing: &Standing,
+) -> Result<Vec<RuleResult>, CrawlError> {
+    if standing.is_incomplete || surface.document.is_none() {
+        return Ok(Vec::new());
+    }
+    let described = self_description(session);
+    let is_other = |run: &Value| run.is_object() && described.as_ref() != Some(run);
+    let served = crawler.store.documents_of(surface.id, 2).await?;
+    let runs = served.into_iter().filter(|kept| !kept.is_cut).filter_map(|kept| kept.bytes);
+    let before = runs.filter_map(|bytes| serde_json::from_slice::<Value>(&bytes).ok()).find(is_other);
+    let Some(mut before) = before else { return Ok(Vec::new()) };
+    // Only an endpoint that let us in says something of itself.
+    before["access"] = Access::Open.as_str().into();
+    let mut now = described.unwrap_or_else(|| serde_json::json!({}));
+    now["access"] = standing.access.as_str().into();
+    Ok(judge_runs(&before, &now, &crawler.judging))
 }
 
 /// Whether nobody looked at it yet since midnight UTC.

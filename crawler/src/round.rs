@@ -11,6 +11,7 @@ use plumbline_rules::canonical::{Hash, content_hash, semantic_hash};
 use plumbline_rules::document::{Document, Node};
 use plumbline_rules::judge::{Given, Origin, Subject, judge, judge_without_document};
 use plumbline_rules::kind::Kind;
+use plumbline_rules::past::{MOST_BEFORE, judge_past};
 use plumbline_rules::reach::{Outcome, Skip};
 use plumbline_rules::report::{Outcome as Said, Report};
 use plumbline_rules::rule::{Check, Evidence};
@@ -318,7 +319,11 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         Some(before) => judge_old(crawler, &surface, before, &traits).await?,
         None => None,
     };
-    let judgement = judge_seen(crawler, &surface, &seen, traits, ruleset);
+    let before = match present(&surface, &seen) {
+        Some(present) => documents_before(crawler, &surface, present).await?,
+        None => Vec::new(),
+    };
+    let judgement = judge_seen(crawler, &surface, &seen, &before, traits, ruleset);
     count(&surface, &seen, &judgement);
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
@@ -517,7 +522,57 @@ struct Judgement {
     summary: Option<String>,
 }
 
-fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Given, ruleset: RulesetId) -> Judgement {
+/// Which of the kept documents is the present one.
+enum Present {
+    /// The one with this hash, if it was kept before.
+    Hash(Hash),
+    /// What was served last, unchanged.
+    Last,
+}
+
+/// Which one the present document is, where what came before it is looked at. Not for what a registry lists, whose changes
+/// are told by its walks.
+fn present(surface: &DueSurface, seen: &Seen) -> Option<Present> {
+    let has_history = matches!(document_kind(surface.kind), Some(Kind::AgentCard | Kind::Openapi));
+    if seen.document.is_none() || surface.document.is_none() || !has_history {
+        return None;
+    }
+    match &seen.served {
+        Arrived::Bytes(bytes) => Some(Present::Hash(content_hash(bytes))),
+        Arrived::Unchanged => Some(Present::Last),
+        Arrived::Nothing | Arrived::Kept(_) => None,
+    }
+}
+
+/// The documents that were served before the present one, oldest first: what has changed is judged by them.
+async fn documents_before(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    present: Present,
+) -> Result<Vec<Document>, CrawlError> {
+    let served = crawler.store.documents_of(surface.id, HISTORY + 1).await?;
+    let is_present = |kept: &documents::Document| match present {
+        Present::Hash(hash) => kept.hash == hash,
+        Present::Last => surface.document == Some(kept.id),
+    };
+    let whole = served.into_iter().filter(|kept| !is_present(kept) && !kept.is_cut).filter_map(|kept| kept.bytes);
+    let mut before: Vec<Document> = whole.map(|bytes| Document::read(&bytes)).take(MOST_BEFORE).collect();
+    before.reverse();
+    Ok(before)
+}
+
+/// Documents before the present one that are looked at.
+const HISTORY: u32 = 3;
+const _: () = assert!(MOST_BEFORE == HISTORY as usize, "the two are one number");
+
+fn judge_seen(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    seen: &Seen,
+    before: &[Document],
+    traits: Given,
+    ruleset: RulesetId,
+) -> Judgement {
     let url = address_of_record(surface, &seen.observed);
     let given = Given { url: Some(url.clone()), ..traits };
     let live = matches!(surface.from, Feed::Fetched) && !seen.observed.session.exchanges.is_empty();
@@ -534,7 +589,13 @@ fn judge_seen(crawler: &Crawler, surface: &DueSurface, seen: &Seen, traits: Give
         answer,
     };
     let report = match &seen.document {
-        Some(document) => Some(judge(document, &subject, &crawler.judging)),
+        Some(document) => {
+            let mut report = judge(document, &subject, &crawler.judging);
+            if let Some(kind) = subject.kind.filter(|_| !before.is_empty()) {
+                report.results.extend(judge_past(before, document, kind, subject.session, &crawler.judging));
+            }
+            Some(report)
+        }
         None if live => Some(judge_without_document(&subject, &crawler.judging)),
         None => None,
     };

@@ -156,6 +156,26 @@ impl Store {
         Ok(in_turn(&spans, now_s).map(|(now, before)| (DocumentId(now), DocumentId(before))))
     }
 
+    /// The documents that a surface served, each once, the one that came last first; at most so many.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn documents_of(&self, surface: SurfaceId, most: u32) -> Result<Vec<Document>> {
+        let ids: Vec<i64> = sqlx::query_scalar(
+            "SELECT document_id FROM doc_span WHERE surface_id = $1
+             GROUP BY document_id ORDER BY MAX(from_s) DESC LIMIT $2",
+        )
+        .bind(surface.0)
+        .bind(i64::from(most))
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut documents = Vec::with_capacity(ids.len());
+        for id in ids {
+            documents.push(self.document(DocumentId(id)).await?);
+        }
+        Ok(documents)
+    }
+
     /// What a surface served last; `None` before its first document.
     ///
     /// # Errors
