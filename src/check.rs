@@ -224,6 +224,11 @@ fn check_all(inputs: &[Input], arguments: &Arguments, settings: &Settings) -> Re
     let named = |(input, outcome): (&Input, Option<Outcome>)| One {
         name: input.name.clone(),
         is_named: !matches!(input.place, Place::Found(..)),
+        has_origin: match input.place {
+            Place::Address => true,
+            Place::Found(..) => false,
+            Place::Standard | Place::File(_) => arguments.from.is_some(),
+        },
         outcome: outcome.unwrap_or_else(|| asked(input)),
         marks: Vec::new(),
         known: Vec::new(),
@@ -234,7 +239,14 @@ fn check_all(inputs: &[Input], arguments: &Arguments, settings: &Settings) -> Re
 /// A command, started and talked to.
 fn check_command(arguments: &Arguments, settings: &Settings) -> One {
     let outcome = live::judge_command(&arguments.files, arguments, settings).into();
-    One { name: arguments.files.join(" "), is_named: true, outcome, marks: Vec::new(), known: Vec::new() }
+    One {
+        name: arguments.files.join(" "),
+        is_named: true,
+        has_origin: true,
+        outcome,
+        marks: Vec::new(),
+        known: Vec::new(),
+    }
 }
 
 /// One input and what came of it.
@@ -243,6 +255,8 @@ pub struct One {
     pub name: String,
     /// Whether it was named on the command line, and not found in a folder.
     pub is_named: bool,
+    /// Whether it is known where it came from.
+    pub has_origin: bool,
     /// What came of it.
     pub outcome: Outcome,
     /// For every occurrence of a finding, in order, how it is known again.

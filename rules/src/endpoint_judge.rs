@@ -355,6 +355,7 @@ impl Judging<'_> {
 
     fn conversation(&self) -> Vec<RuleResult> {
         let context = Context {
+            missed: None,
             settings: self.settings,
             kind: Kind::McpEndpoint,
             kind_stated: true,

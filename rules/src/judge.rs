@@ -169,8 +169,10 @@ pub struct Context<'c> {
     pub settings: &'c Settings,
     /// The kind judged as.
     pub kind: Kind,
-    /// Whether somebody asked for that kind; otherwise the document itself showed it.
+    /// Whether somebody asked for that kind; otherwise the document itself or its address showed it.
     pub kind_stated: bool,
+    /// The kind that was looked for, where the document is no such thing.
+    pub missed: Option<Kind>,
     /// The revision judged as.
     pub profile: Profile,
     /// How that revision is known.
@@ -436,7 +438,8 @@ pub fn judge_without_document(subject: &Subject<'_>, settings: &Settings) -> Rep
 fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: &Settings) -> Report {
     let limit = subject.kind.unwrap_or(Kind::Unknown).limit_depth();
     let root = document.filter(|document| document.depth() <= limit).and_then(Document::root);
-    let kind = subject.kind.or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
+    let at_address = || Kind::at_address(subject.given.url.as_deref()?, root?);
+    let kind = subject.kind.or_else(at_address).or_else(|| root.map(Kind::detect)).unwrap_or(Kind::Unknown);
     let (profile, known) = match root {
         Some(root) => catalogue::profile(kind, root, subject.version, subject.given),
         None if kind == Kind::AgentCard && document.is_none() => (crate::a2a::ABSENT, Known::Undetermined),
@@ -445,11 +448,23 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let Subject { origin, given, session, answer, .. } = *subject;
     // At a place for server cards lies many another thing: without a sign of one it is nothing that we know.
     let is_stranger = kind == Kind::McpServerCard && root.is_some() && profile == Profile::NONE;
-    let kind = if is_stranger { Kind::Unknown } else { kind };
+    let (kind, missed) = if is_stranger { (Kind::Unknown, Some(kind)) } else { (kind, None) };
     let kind_stated = subject.kind.is_some() && !is_stranger;
     let signatures = &OnceCell::new();
-    let context =
-        Context { settings, kind, kind_stated, profile, known, origin, given, document, session, answer, signatures };
+    let context = Context {
+        settings,
+        kind,
+        kind_stated,
+        missed,
+        profile,
+        known,
+        origin,
+        given,
+        document,
+        session,
+        answer,
+        signatures,
+    };
     // Of a card that did not come the way to it is judged, as every release has it.
     let came = document.is_some();
     let can_look = |planned: &&Planned| came || !planned.rule.on.contains(&kind) || is_about_the_way(planned.rule);

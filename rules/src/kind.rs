@@ -165,6 +165,18 @@ impl Kind {
         if self == Kind::McpToolsListResult { MAX_READ_DEPTH } else { MAX_DEPTH }
     }
 
+    /// The kind that is due at a well-known address, where the document has a member of it: an address alone makes nothing
+    /// of an error page.
+    pub fn at_address(address: &str, root: Node<'_>) -> Option<Kind> {
+        let kind = crate::oauth::kind_at(address)?;
+        let has = |name: &str| root.get(name).is_some();
+        let fits = match kind {
+            Kind::OauthProtectedResource => has("resource") || has("authorization_servers"),
+            _ => has("issuer") || has("jwks_uri") || root.members().any(|(key, _)| key.ends_with("_endpoint")),
+        };
+        fits.then_some(kind)
+    }
+
     /// The kind of a document that nobody named, by the signs of `common/kind-unrecognised` in their order.
     pub fn detect(root: Node<'_>) -> Kind {
         let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default();
@@ -297,6 +309,22 @@ mod tests {
         assert_eq!(kind_of(card), Kind::McpServerCard);
         let answer = r#"{"serverInfo": {"name": "tides"}, "protocolVersion": "2025-06-18", "capabilities": {}}"#;
         assert_eq!(kind_of(answer), Kind::Unknown);
+    }
+
+    #[test]
+    fn a_well_known_address_tells_which_metadata_it_is() {
+        let at =
+            |address: &str, text: &str| Kind::at_address(address, Document::from_text(text).root().expect("it parses"));
+        let issuer =
+            r#"{"issuer": "https://login.tides.example.com", "jwks_uri": "https://login.tides.example.com/keys"}"#;
+        let openid = "https://login.tides.example.com/tenant/.well-known/openid-configuration";
+        let server = "https://login.tides.example.com/.well-known/oauth-authorization-server/tenant";
+        let resource = "https://tides.example.com/.well-known/oauth-protected-resource";
+        assert_eq!(at(openid, issuer), Some(Kind::OauthOpenidConfiguration));
+        assert_eq!(at(server, issuer), Some(Kind::OauthAuthorizationServer));
+        assert_eq!(at(resource, r#"{"resource": "https://tides.example.com"}"#), Some(Kind::OauthProtectedResource));
+        assert_eq!(at(openid, r#"{"error": "not found"}"#), None);
+        assert_eq!(at("https://tides.example.com/openid-configuration", issuer), None);
     }
 
     #[test]

@@ -87,20 +87,65 @@ fn an_empty_list_that_is_required_is_to_be_filled() {
 }
 
 #[test]
-fn a_card_of_the_older_form_is_judged_by_it_whatever_schema_it_names() {
-    for schema in [
-        "https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json",
-        "https://tides.plumbtest.dev/schema/server-card.json",
-    ] {
+fn a_card_of_the_older_form_is_judged_by_it_unless_it_follows_a_schema_of_its_own() {
+    let of = |schema: &str, info: Value| {
         let card = json!({
-            "$schema": schema, "description": "Tide tables", "protocolVersion": "2025-06-18",
-            "serverInfo": {"name": "tides", "version": "1.0.0"}, "capabilities": {"tools": {}},
-            "transport": {"type": "streamable-http", "endpoint": "/mcp"}
+            "$schema": schema, "description": "Tide tables", "protocolVersion": "2025-06-18", "serverInfo": info,
+            "capabilities": {"tools": {}}, "transport": {"type": "streamable-http", "endpoint": "/mcp"}
         });
-        let report = judged(&card, Kind::McpServerCard, &Given::default());
-        assert_eq!(report.detected.profile, "server-card-sep-1649");
-        assert_eq!(loud(&report), [""; 0]);
-    }
+        judged(&card, Kind::McpServerCard, &Given::default())
+    };
+    let info = json!({"name": "tides", "version": "1.0.0"});
+    let proposed = of("https://static.modelcontextprotocol.io/schemas/mcp-server-card/v1.json", info.clone());
+    assert_eq!((proposed.detected.profile, loud(&proposed)), ("server-card-sep-1649", vec![]));
+    let own = of("https://tides.plumbtest.dev/schema/server-card.json", info);
+    assert_eq!((own.headline(), loud(&own)), (Headline::NotDetected, vec![]));
+    let (_, found) = own.states().next().expect("it says what it is not");
+    assert!(found[0].message.starts_with("no MCP server card"), "{}", found[0].message);
+}
+
+#[test]
+fn what_only_a_proposal_asks_for_is_no_error() {
+    let card = json!({"serverInfo": {}, "transport": "stdio", "tools": 3});
+    let report = judged(&card, Kind::McpServerCard, &Given::default());
+    assert_eq!(report.detected.profile, "server-card-sep-1649");
+    assert!(
+        loud(&report).len() >= 4 && loud(&report).iter().all(|line| line.starts_with("warning")),
+        "{:?}",
+        loud(&report)
+    );
+}
+
+#[test]
+fn a_transport_without_a_server_is_a_format_of_its_own() {
+    let card =
+        json!({"name": "tides", "version": "1.0.0", "transport": "streamable-http", "serverUrl": "https://t.dev"});
+    let report = judged(&card, Kind::McpServerCard, &Given::default());
+    assert_eq!(report.headline(), Headline::NotDetected);
+}
+
+#[test]
+fn an_openid_document_is_known_by_its_address_and_held_against_it() {
+    let document = json!({"issuer": "https://accounts.tidewatch.dev", "jwks_uri": "https://accounts.tidewatch.dev/keys",
+        "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"]});
+    let of = |address: &str| {
+        let given = Given { url: Some(address.to_owned()), ..Given::default() };
+        let subject = Subject {
+            kind: None,
+            version: None,
+            origin: Origin::PublicHost,
+            given: &given,
+            session: None,
+            answer: None,
+        };
+        let report = judge(&Document::from_text(&document.to_string()), &subject, &Settings::default());
+        (report.detected.kind, loud(&report))
+    };
+    let own = of("https://accounts.tidewatch.dev/.well-known/openid-configuration");
+    assert_eq!(own, (Kind::OauthOpenidConfiguration, vec![]));
+    let another = of("https://login.tidewatch.dev/.well-known/openid-configuration");
+    assert_eq!(another.1, ["error oauth/as-issuer-mismatch /issuer"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn write(out: &mut impl Write, one: &One, checked: &Checked, ink: &Ink) -> Resul
     for signature in &report.signatures {
         writeln!(out, "{}", signed(signature))?;
     }
-    if let Some(line) = not_evaluated(report) {
+    if let Some(line) = not_evaluated(report, one.has_origin) {
         writeln!(out, "{}", ink.paint("2", &line))?;
     }
     writeln!(out)
@@ -241,7 +241,12 @@ fn write_excerpt(out: &mut impl Write, document: &Document, line: usize, column:
 }
 
 /// Rules that could not look, by reason.
-fn not_evaluated(report: &Report) -> Option<String> {
+fn not_evaluated(report: &Report, has_origin: bool) -> Option<String> {
+    // Where the address was told, what is missing is the document or server that named it.
+    let why = |reason| match reason {
+        NotEvaluated::NoOrigin if has_origin => "need to know what led there",
+        reason => why(reason),
+    };
     let mut reasons: Vec<(NotEvaluated, usize)> = Vec::new();
     for (_, reason) in report.not_evaluated() {
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -283,4 +288,24 @@ pub fn shown(text: &str) -> String {
 
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
+    use plumbline_rules::kind::Kind;
+
+    #[test]
+    fn nobody_is_asked_for_an_address_that_was_given() {
+        let given = Given::default();
+        let kind = Some(Kind::OauthAuthorizationServer);
+        let subject =
+            Subject { kind, version: None, origin: Origin::PublicHost, given: &given, session: None, answer: None };
+        let document = Document::from_text(r#"{"issuer": "https://login.tides.example.com"}"#);
+        let report = judge(&document, &subject, &Settings::default());
+        let said = |has_origin| not_evaluated(&report, has_origin).unwrap();
+        assert!(said(true).contains("need to know what led there") && !said(true).contains("--from"));
+        assert!(said(false).contains("--from URL"));
+    }
 }

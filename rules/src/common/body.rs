@@ -310,6 +310,10 @@ crate::rule! {
 
 fn kind_unrecognised(root: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     if context.kind == Kind::Unknown {
-        out.add(root, "no sign of any kind of document that is judged");
+        let message = match context.missed {
+            Some(kind) => format!("no {}: nothing that tells of one is in it", kind.named()),
+            None => "no sign of any kind of document that is judged".to_owned(),
+        };
+        out.add(root, message);
     }
 }

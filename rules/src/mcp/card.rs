@@ -35,6 +35,9 @@ pub(super) const RULES: &[&Rule] = &[
 
 pub(super) const ON: &[Kind] = &[Kind::McpServerCard];
 
+/// The older form is a proposal that was never adopted: what it asks for binds nobody.
+const PROPOSED: &[(&str, Severity)] = &[("sep-1649", Severity::Warning)];
+
 const FORM_V1: Profile = Profile { name: "server-card-v1", versions: V1, needs_all: false };
 const FORM_SEP_1649: Profile = Profile { name: "server-card-sep-1649", versions: SEP_1649, needs_all: false };
 
@@ -55,22 +58,19 @@ pub(super) fn profile(card: Node<'_>, claimed: bool, stated: Option<&str>) -> (P
     match card.get("$schema").map(|schema| schema.text().unwrap_or_default()) {
         Some(SCHEMA) => (FORM_V1, Known::Declared),
         Some(SCHEMA_SEP_1649) => (FORM_SEP_1649, Known::Declared),
-        Some(_) if has_older_members(card) => (FORM_SEP_1649, Known::Inferred),
         None if is_older_form(card) => (FORM_SEP_1649, Known::Inferred),
+        // Whoever names a schema of their own follows it.
+        Some(_) if is_older_form(card) && !claimed => (Profile::NONE, Known::Undetermined),
         Some(schema) if speaks_of_cards(schema) => (FORM_V1, Known::Inferred),
         _ if claimed => (FORM_V1, Known::Inferred),
         _ => (Profile::NONE, Known::Undetermined),
     }
 }
 
-/// Whether a document has a member that only the older form has.
+/// Whether a document says who the server is as only the older form does. A `transport` or a `protocolVersion` alone
+/// stands in formats of people's own as well.
 fn is_older_form(card: Node<'_>) -> bool {
-    has_older_members(card) || card.get("protocolVersion").is_some()
-}
-
-/// Whether a document has a member that makes it one of the older form, whatever schema it names.
-fn has_older_members(card: Node<'_>) -> bool {
-    ["serverInfo", "transport"].iter().any(|member| card.get(member).is_some())
+    card.get("serverInfo").is_some_and(|info| info.kind() == Type::Object)
 }
 
 /// Whether a document that nobody named is a card of the older form: it says who the server is and how to connect.
@@ -224,6 +224,7 @@ crate::rule! {
     static CARD_NAME_MISSING = {
         id: "mcp/card-name-missing",
         severity: Severity::Error,
+        severity_overrides: PROPOSED,
         impact: Some(Impact::Cosmetic),
         versions: CARDS,
         on: ON,
@@ -279,6 +280,7 @@ crate::rule! {
     static CARD_VERSION_MISSING = {
         id: "mcp/card-version-missing",
         severity: Severity::Error,
+        severity_overrides: PROPOSED,
         impact: Some(Impact::Cosmetic),
         versions: CARDS,
         on: ON,
@@ -315,14 +317,24 @@ crate::rule! {
         on: ON,
         place: "/description",
         fix: "Add a description.",
-        spec: "SEP-2127 schema ServerCard",
+        spec: "SEP-2127 schema ServerCard; SEP-1649",
         seeds: &["gaip:MCP_DESCRIPTION_MISSING"],
-        examples: &[fires(&["/description"], r#"{"description": null}"#), silent(r#"{"description": "T"}"#)],
+        examples: &[
+            fires(&["/description"], r#"{"description": null}"#),
+            fires(&["/description"], r#"{"description": null}"#).over("server-card-sep-1649"),
+            silent(r#"{"description": "T"}"#),
+            silent(r#"{"description": null, "serverInfo": {"description": "T"}}"#).over("server-card-sep-1649"),
+        ],
         check: Check::Document(card_description_missing),
     }
 }
 
-fn card_description_missing(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
+fn card_description_missing(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
+    let in_info =
+        || card.get("serverInfo").and_then(|info| info.get("description")).is_some_and(|text| !super::is_blank(text));
+    if context.profile.has("sep-1649") && in_info() {
+        return;
+    }
     match card.get("description") {
         None => drop(out.add_missing(card, "description", "`description` is missing")),
         Some(text) if super::is_blank(text) => drop(out.add(text, "the description is blank")),

@@ -1,4 +1,6 @@
 //! Server cards of the older form, SEP-1649: `serverInfo`, one transport, and tools in the card itself.
+//!
+//! The proposal was never adopted and SEP-2127 replaced it, so nothing here is more than a warning.
 
 use super::SEP_1649;
 use super::card::ON;
@@ -26,7 +28,7 @@ crate::rule! {
     /// Its type alone does not say where to connect.
     static CARD_TRANSPORT_INVALID = {
         id: "mcp/card-transport-invalid",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Cosmetic),
         versions: SEP_1649,
         on: ON,
@@ -57,7 +59,7 @@ crate::rule! {
     /// Readers find nothing in anything else.
     static CARD_TOOLS_INVALID = {
         id: "mcp/card-tools-invalid",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Cosmetic),
         versions: SEP_1649,
         on: ON,
@@ -107,7 +109,7 @@ crate::rule! {
     /// As a string; readers compare it with those they speak.
     static CARD_PROTOCOL_VERSION_MISSING = {
         id: "mcp/card-protocol-version-missing",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Cosmetic),
         versions: SEP_1649,
         on: ON,
@@ -213,7 +215,7 @@ crate::rule! {
     /// In `transport.endpoint`, in `url` or in a remote, where the transport runs over HTTP.
     static CARD_ENDPOINT_MISSING = {
         id: "mcp/card-endpoint-missing",
-        severity: Severity::Error,
+        severity: Severity::Warning,
         impact: Some(Impact::Degrades),
         basis: Basis::Policy,
         versions: SEP_1649,

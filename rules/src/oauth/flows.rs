@@ -1,6 +1,6 @@
 //! The response types and grants of an authorization server, and the types of its lists.
 
-use super::{SERVER, SINCE_2025_03, is_lone, list, lists};
+use super::{SERVER, SINCE_2025_03, came_alone, is_lone, list, lists};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::rule::{Check, Impact, Rule, Severity, Stops, fires, silent};
@@ -17,7 +17,8 @@ pub(super) const RULES: &[&Rule] = &[
 crate::rule! {
     /// The metadata lists its response types.
     ///
-    /// The standard requires the list, and a tested client refuses metadata without it.
+    /// The standard requires the list of whoever publishes such a document, and a tested client that was led to one without
+    /// it refuses it.
     static AS_RESPONSE_TYPES_MISSING = {
         id: "oauth/as-response-types-missing",
         severity: Severity::Error,
@@ -32,8 +33,8 @@ crate::rule! {
         examples: &[
             fires(&["/response_types_supported"], r#"{"response_types_supported": null}"#),
             fires(&["/response_types_supported"], r#"{"response_types_supported": "code"}"#),
+            fires(&["/response_types_supported"], r#"{"response_types_supported": null}"#).given(r#"{"lone": true}"#),
             silent("{}"),
-            silent(r#"{"response_types_supported": null}"#).given(r#"{"lone": true}"#),
         ],
         stops: Stops::Value,
         check: Check::Document(as_response_types_missing),
@@ -41,17 +42,15 @@ crate::rule! {
 }
 
 fn as_response_types_missing(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
-    if is_lone(context, out) {
-        return;
-    }
-    match metadata.get("response_types_supported") {
-        None => {
-            out.add_missing(metadata, "response_types_supported", "there is no `response_types_supported`");
-        }
+    let added = match metadata.get("response_types_supported") {
+        None => out.add_missing(metadata, "response_types_supported", "there is no `response_types_supported`"),
         Some(types) if types.kind() != Type::Array => {
-            out.add(types, format!("`response_types_supported` is {}, not an array", types.kind().named()));
+            out.add(types, format!("`response_types_supported` is {}, not an array", types.kind().named()))
         }
-        Some(_) => {}
+        Some(_) => return,
+    };
+    if came_alone(context) {
+        added.impact(Impact::Cosmetic);
     }
 }
 
@@ -196,8 +195,8 @@ crate::rule! {
         versions: SINCE_2025_03,
         on: SERVER,
         place: "/grant_types_supported | /response_types_supported",
-        spec: "OAuth 2.1 §10",
-        fix: "Drop the flows OAuth 2.1 removed.",
+        spec: "RFC 9700 §2.4, §2.1.2; OAuth 2.1 §10",
+        fix: "Drop the password grant and the implicit flow.",
         seeds: &["validator:1.4.1.3"],
         examples: &[
             fires(&["/grant_types_supported"], r#"{"grant_types_supported": ["authorization_code", "password"]}"#),

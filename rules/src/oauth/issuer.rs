@@ -1,6 +1,6 @@
 //! Authorization-server metadata: that it is an object, and that its issuer is the one that was looked for.
 
-use super::{SERVER, SINCE_2025_03, SINCE_2025_06, secure_url};
+use super::{SERVER, SINCE_2025_03, SINCE_2025_06, are_one, identifier_by_address, secure_url};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::report::NotEvaluated;
@@ -11,6 +11,7 @@ pub(super) const RULES: &[&Rule] =
     &[&AS_NOT_OBJECT, &AS_ISSUER_MISSING, &AS_ISSUER_INVALID, &AS_ISSUER_MISMATCH, &AS_ISSUER_SLASH];
 
 const LISTED: &str = r#"{"issuer_listed": "https://login.tides.example.com/tenant"}"#;
+const FOUND: &str = r#"{"url": "https://login.tides.example.com/.well-known/oauth-authorization-server/tenant"}"#;
 
 crate::rule! {
     /// Authorization-server metadata is a JSON object.
@@ -119,7 +120,8 @@ crate::rule! {
     /// The issuer is the one that led to the document.
     ///
     /// Otherwise a server could send clients to the endpoints of another and have codes and tokens delivered to itself.
-    /// Services for many tenants publish one document for all, with a part in braces where the tenant stands.
+    /// Services for many tenants publish one document for all, with a part in braces where the tenant stands. Where nothing
+    /// led to the document, the well-known address it came from tells which issuer was looked for.
     static AS_ISSUER_MISMATCH = {
         id: "oauth/as-issuer-mismatch",
         severity: Severity::Error,
@@ -137,7 +139,9 @@ crate::rule! {
         examples: &[
             fires(&["/issuer"], r#"{"issuer": "https://login.example.org"}"#).given(LISTED),
             fires(&["/issuer"], r#"{"issuer": "https://login.tides.example.com"}"#).given(LISTED),
+            fires(&["/issuer"], r#"{"issuer": "https://accounts.example.org"}"#).given(FOUND),
             silent(r#"{"issuer": "https://login.tides.example.com/{tenantid}"}"#).given(LISTED),
+            silent(r#"{"issuer": "https://Login.tides.example.com/tenant/"}"#).given(FOUND),
         ],
         check: Check::Document(as_issuer_mismatch),
     }
@@ -146,7 +150,15 @@ crate::rule! {
 fn as_issuer_mismatch(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     let Some((issuer, text)) = issuer(metadata) else { return };
     let Some(listed) = context.given.issuer_listed.as_deref() else {
-        return out.not_evaluated(NotEvaluated::NoOrigin);
+        return match identifier_by_address(context) {
+            Some(of_address) if are_one(text, &of_address) || is_template(text) => {}
+            Some(of_address) => {
+                let message =
+                    format!("the issuer is {}, and this is the address of {}", quote(text), quote(&of_address));
+                out.add(issuer, message);
+            }
+            None => out.not_evaluated(NotEvaluated::NoOrigin),
+        };
     };
     if text != listed && !is_template(text) && shorter_by_a_slash(text, listed).is_none() {
         out.add(issuer, format!("the issuer is {}, the one looked for {}", quote(text), quote(listed)));

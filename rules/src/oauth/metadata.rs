@@ -20,10 +20,11 @@ const REQUIRED_BY_OPENID: &[&str] =
 crate::rule! {
     /// A list without elements is left out.
     ///
-    /// Absent members have defaults, an empty list has none: clients differ in what they make of it.
+    /// The standards say that it MUST be omitted: absent members have defaults, an empty list has none, and clients differ in
+    /// what they make of it.
     static METADATA_EMPTY_ARRAY = {
         id: "oauth/metadata-empty-array",
-        severity: Severity::Warning,
+        severity: Severity::Error,
         impact: Some(Impact::Cosmetic),
         versions: SINCE_2025_06,
         on: &[
@@ -32,7 +33,7 @@ crate::rule! {
             Kind::OauthOpenidConfiguration,
         ],
         place: "/*",
-        spec: "RFC 9728 §3.2; RFC 8414 §3.2",
+        spec: "RFC 9728 §3.2; RFC 8414 §3.2; OpenID Connect Discovery 1.0 §4.2",
         fix: "Fill the list where the member is required; leave other empty members out.",
         examples: &[
             fires(&["/scopes_supported"], r#"{"scopes_supported": []}"#),

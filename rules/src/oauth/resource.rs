@@ -1,6 +1,8 @@
 //! Protected-resource metadata: that it is an object, and that it speaks of the endpoint that led to it.
 
-use super::{SINCE_2025_06, secure_url};
+use std::borrow::Cow;
+
+use super::{SINCE_2025_06, identifier_by_address, secure_url};
 use crate::document::{Node, Type};
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
@@ -19,6 +21,7 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 const ENDPOINT: &str = r#"{"endpoint": "https://tides.example.com/mcp", "found_at": "path-inserted"}"#;
+const FOUND: &str = r#"{"url": "https://tides.example.com/.well-known/oauth-protected-resource/mcp"}"#;
 const ROOT: &str = r#"{"endpoint": "https://tides.example.com/mcp", "found_at": "root"}"#;
 
 crate::rule! {
@@ -154,7 +157,7 @@ fn prm_resource_query(metadata: Node<'_>, context: &Context<'_>, out: &mut Occur
         return;
     }
     match endpoint(context) {
-        Some(endpoint) if endpoint.query.is_some() => {}
+        Some(endpoint) if AbsoluteUrl::parse(&endpoint).is_some_and(|url| url.query.is_some()) => {}
         Some(_) => {
             out.add(resource, format!("the resource {} has a query, the endpoint has none", quote(text)));
         }
@@ -166,7 +169,8 @@ crate::rule! {
     /// The resource is the endpoint, or a path above it.
     ///
     /// A document that speaks of another host or path may be somebody else's: a token asked for by it would be good for a
-    /// server that was never meant. Clients stop here.
+    /// server that was never meant. Clients stop here. Where no endpoint led to the document, its well-known address names
+    /// the resource; a server elsewhere may still point to it, so that is a warning.
     static PRM_RESOURCE_MISMATCH = {
         id: "oauth/prm-resource-mismatch",
         severity: Severity::Error,
@@ -184,7 +188,11 @@ crate::rule! {
         examples: &[
             fires(&["/resource"], r#"{"resource": "https://tides.example.org/mcp"}"#).given(ENDPOINT),
             fires(&["/resource"], r#"{"resource": "https://tides.example.com/mc"}"#).given(ENDPOINT),
+            fires(&["/resource"], r#"{"resource": "https://tides.example.org/mcp"}"#).given(FOUND),
             silent(r#"{"resource": "https://Tides.example.com:443/mcp"}"#).given(ENDPOINT),
+            silent(r#"{"resource": "https://Tides.example.com/mcp"}"#).given(FOUND),
+            silent(r#"{"resource": "https://tides.example.com/mcp"}"#)
+                .given(r#"{"url": "https://tides.example.com/.well-known/oauth-protected-resource"}"#),
             silent(r#"{"resource": "https://tides.example.com/other"}"#).given(ROOT),
         ],
         check: Check::Document(prm_resource_mismatch),
@@ -193,15 +201,20 @@ crate::rule! {
 
 fn prm_resource_mismatch(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     let Some((resource, text)) = resource(metadata) else { return };
-    match relation(text, context) {
+    let is_by_address = context.given.endpoint.is_none();
+    let than = if is_by_address { "this address of its metadata" } else { "the endpoint" };
+    let added = match relation(text, context) {
         Some(Relation::OtherOrigin) => {
-            out.add(resource, format!("the resource {} is on another origin than the endpoint", quote(text)));
+            out.add(resource, format!("the resource {} is on another origin than {than}", quote(text)))
         }
         Some(Relation::OtherPath) if !found_at_root(context) => {
-            out.add(resource, format!("the resource {} is neither the endpoint nor a path above it", quote(text)));
+            out.add(resource, format!("the resource {} is neither that of {than} nor a path above it", quote(text)))
         }
-        Some(_) => {}
-        None => out.not_evaluated(NotEvaluated::NoOrigin),
+        Some(_) => return,
+        None => return out.not_evaluated(NotEvaluated::NoOrigin),
+    };
+    if is_by_address {
+        added.severity(Severity::Warning).impact(Impact::Degrades);
     }
 }
 
@@ -231,7 +244,7 @@ crate::rule! {
 
 fn prm_resource_broader(metadata: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     let Some((resource, text)) = resource(metadata) else { return };
-    if context.given.found_at.is_none() {
+    if context.given.endpoint.is_some() && context.given.found_at.is_none() {
         return out.not_evaluated(NotEvaluated::NoOrigin);
     }
     match relation(text, context) {
@@ -302,17 +315,26 @@ fn resource<'d>(metadata: Node<'d>) -> Option<(Node<'d>, &'d str)> {
     Some((resource, resource.text()?))
 }
 
-fn endpoint<'c>(context: &Context<'c>) -> Option<AbsoluteUrl<'c>> {
-    context.given.endpoint.as_deref().and_then(AbsoluteUrl::parse)
+/// The endpoint that led to the document, or the resource that its well-known address is made from.
+fn endpoint<'c>(context: &Context<'c>) -> Option<Cow<'c, str>> {
+    match context.given.endpoint.as_deref() {
+        Some(endpoint) => Some(Cow::Borrowed(endpoint)),
+        None => identifier_by_address(context).map(Cow::Owned),
+    }
 }
 
+/// Whether the document lies at the root location, which serves every path of its origin.
 fn found_at_root(context: &Context<'_>) -> bool {
-    context.given.found_at.as_deref() == Some("root")
+    match context.given.endpoint {
+        Some(_) => context.given.found_at.as_deref() == Some("root"),
+        None => endpoint(context).is_some_and(|own| AbsoluteUrl::parse(&own).is_some_and(|url| url.path.is_empty())),
+    }
 }
 
 /// How a resource stands to the endpoint; `None` when no endpoint is known.
 fn relation(resource: &str, context: &Context<'_>) -> Option<Relation> {
     let endpoint = endpoint(context)?;
+    let endpoint = AbsoluteUrl::parse(&endpoint)?;
     let Some(resource) = AbsoluteUrl::parse(resource) else { return Some(Relation::OtherOrigin) };
     let same_origin = resource.is(endpoint.scheme)
         && resource.host.eq_ignore_ascii_case(endpoint.host)

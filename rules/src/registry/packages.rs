@@ -154,8 +154,9 @@ fn is_web_address(text: &str) -> bool {
 crate::rule! {
     /// A package has a version.
     ///
-    /// Without one a client installs whatever is newest, which is not what was listed. Up to 2025-09-29 every package
-    /// needed one; since then images and bundles carry it in their identifier.
+    /// Without one a client installs whatever is newest, which is not what was listed. Up to 2025-09-29 the schema wanted
+    /// one in every package, and since then images and bundles carry it in their identifier alone. Of those that already do
+    /// it is only said: the registry refuses the member on an image, and what is listed cannot be changed.
     static PACKAGE_VERSION_MISSING = {
         id: "registry/package-version-missing",
         severity: Severity::Warning,
@@ -163,12 +164,14 @@ crate::rule! {
         impact: Some(Impact::Cosmetic),
         versions: ALL_REVISIONS,
         place: "/packages/*/version",
-        fix: "Pin the package version.",
+        fix: "Pin the package version; of an image or a bundle, which has it in its identifier, name the schema 2025-10-17 \
+            or later.",
         spec: "server-json CHANGELOG 2025-10-11",
         on: &[Kind::ServerJson],
         examples: &[
             fires(&["/packages/0/version"], r#"{"packages": [{"version": null}]}"#),
             fires(&["/packages/0/version"], r#"{"packages": [{"registryType": "oci", "identifier": "docker.io/tidehouse/tides:2.3.0", "version": ""}]}"#).over("server-json-2025-09-29"),
+            fires(&["/packages/0/version"], r#"{"packages": [{"registryType": "oci", "identifier": "docker.io/tidehouse/tides", "version": ""}]}"#).over("server-json-2025-09-29"),
             silent(r#"{"packages": [{"registryType": "oci", "identifier": "docker.io/tidehouse/tides:2.3.0", "version": null}]}"#),
         ],
         check: Check::Each(&["/packages/*"], package_version_missing),
@@ -181,10 +184,26 @@ fn package_version_missing(package: Node<'_>, context: &Context<'_>, out: &mut O
     if package.kind() != Type::Object || !needs_one || !is_blank(package, "version") {
         return;
     }
-    match package.given("version") {
-        Some(version) => out.add(version, "the version is empty"),
-        None => out.add_missing(package, "version", "no version"),
+    let stands_elsewhere = has_version_in_identifier(package);
+    let beside = if stands_elsewhere { "; it stands in the identifier, where later schemas have it" } else { "" };
+    let added = match package.given("version") {
+        Some(version) => out.add(version, format!("the version is empty{beside}")),
+        None => out.add_missing(package, "version", format!("no version{beside}")),
     };
+    if stands_elsewhere {
+        added.severity(Severity::Info);
+    }
+}
+
+/// Whether an image is named with a tag or digest, or a bundle by its address.
+fn has_version_in_identifier(package: Node<'_>) -> bool {
+    let Some(identifier) = filled(package, "identifier") else { return false };
+    let last = identifier.rsplit('/').next().unwrap_or_default();
+    match filled(package, "registryType") {
+        Some("oci") => last.contains([':', '@']),
+        Some("mcpb") => identifier.contains("://"),
+        _ => false,
+    }
 }
 
 crate::rule! {
