@@ -14,6 +14,10 @@
 //! - [`canonical`] is the canonical form that hashes and signatures use, [`jose`] checks signatures with keys handed in.
 
 mod a2a;
+/// What the words of closed lists need to tell their schema.
+#[doc(hidden)]
+pub use schemars;
+
 pub mod authorization;
 pub mod canonical;
 pub mod catalogue;

@@ -70,7 +70,7 @@ pub enum Said {
 }
 
 /// A place where a rule fires.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Occurrence {
     /// A JSON Pointer into the document, or the name of a step; empty for the whole.
     pub pointer: String,

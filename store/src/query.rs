@@ -483,7 +483,7 @@ fn whole_profile(value: &str) -> String {
 }
 
 /// How a query could go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Completion {
     /// The whole query with its last word completed.
     pub query: String,

@@ -17,7 +17,7 @@ use crate::words::{Impact, Severity};
 const LONGEST: usize = 500;
 
 /// What one rule says of a list, as pages show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct WalkFindingRow {
     /// `family/kebab-name`.
     pub rule: String,

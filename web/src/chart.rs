@@ -86,6 +86,19 @@ pub struct Plot {
     pub shapes: Vec<Shape>,
     /// Names and last values.
     pub ends: Vec<End>,
+    /// What a reader must know at a date, numbered from 1.
+    pub flags: Vec<Flag>,
+}
+
+/// A numbered mark on the time axis; what it stands for is listed below the drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flag {
+    /// Where, in percent.
+    pub x: f64,
+    /// Its number.
+    pub number: usize,
+    /// What happened, in few words.
+    pub title: String,
 }
 
 impl askama::filters::HtmlSafe for Plot {}
@@ -174,6 +187,76 @@ fn plot(frame: Frame, days: usize, values: Vec<Tick>, holes: Vec<Hole>, shapes: 
         holes,
         shapes,
         ends: parted(ends),
+        flags: Vec::new(),
+    }
+}
+
+/// Marks kept on one drawing; more would hide it.
+const FLAGS: usize = 9;
+
+impl Plot {
+    /// Marks moments, given in Unix seconds with their words, on a chart of days whose first is `first_day`.
+    #[must_use]
+    pub fn flagged(mut self, first_day: i64, moments: &[(i64, String)]) -> Self {
+        let width = self.days as f64;
+        let mut within: Vec<(f64, &String)> = moments
+            .iter()
+            .map(|(at, title)| ((*at as f64 / 86_400.0 - first_day as f64) * 100.0 / width, title))
+            .filter(|(x, _)| (0.0..=100.0).contains(x))
+            .collect();
+        within.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let skipped = within.len().saturating_sub(FLAGS);
+        let kept = within.into_iter().skip(skipped).enumerate();
+        self.flags = kept.map(|(n, (x, title))| Flag { x, number: n + 1, title: title.clone() }).collect();
+        self
+    }
+}
+
+/// Bars that add up, one a day, the first series at the bottom.
+#[must_use]
+pub fn bars(frame: Frame, series: &[Series]) -> Plot {
+    let days = series.first().map_or(0, |s| s.values.len());
+    let tops = running_sums(series, days);
+    let highest = tops.last().into_iter().flatten().flatten().copied().max().unwrap_or(0);
+    let scale = Scale::up_to(highest);
+    let mut shapes = Vec::new();
+    for (band, one) in series.iter().enumerate() {
+        let mut d = String::new();
+        for (day, (top, value)) in tops[band].iter().zip(&one.values).enumerate() {
+            let (Some(top), Some(value)) = (*top, *value) else { continue };
+            if value > 0 {
+                let (upper, lower) = (scale.y(top), scale.y(top - value));
+                let (left, right) = (short(day as f64 + 0.14), short(day as f64 + 0.86));
+                d.push_str(&format!("M{left} {}H{right}V{}H{left}Z", short(upper), short(lower)));
+            }
+        }
+        if !d.is_empty() {
+            shapes.push(Shape { class: format!("bar of-{}", one.class), d });
+        }
+    }
+    let ends = series
+        .iter()
+        .enumerate()
+        .filter_map(|(band, one)| {
+            let (value, top) = (last(&one.values)?, last(&tops[band])?);
+            Some(End { y: scale.y(top - value / 2), name: one.name, value: text::number(value) })
+        })
+        .collect();
+    let mut dates = dates(frame.first_day, days, frame.is_last_day_open);
+    for tick in dates.iter_mut().filter(|tick| tick.anchor == "middle") {
+        tick.at += 50.0 / days.max(1) as f64;
+    }
+    Plot {
+        id: frame.id,
+        title: frame.title,
+        description: frame.description,
+        days: days.max(1),
+        values: scale.ticks(text::number),
+        dates,
+        holes: Vec::new(),
+        shapes,
+        ends: parted(ends),
+        flags: Vec::new(),
     }
 }
 
@@ -527,6 +610,20 @@ mod tests {
         let areas: Vec<&str> =
             plot.shapes.iter().filter(|s| s.class.starts_with("area")).map(|s| s.d.as_str()).collect();
         assert_eq!(areas, ["M0 24L1 24L1 264L0 264Z", "M3 24L4 24L4 264L3 264Z"]);
+    }
+
+    #[test]
+    fn bars_stand_on_each_other_and_flags_within_the_chart() {
+        let plot = bars(frame(), &[series(&[Some(5), Some(0)]), series(&[Some(5), None])]);
+        let drawn: Vec<&str> = plot.shapes.iter().map(|s| s.d.as_str()).collect();
+        assert_eq!(drawn, ["M0.1 144H0.9V264H0.1Z", "M0.1 24H0.9V144H0.1Z"]);
+        let moments =
+            [(20_001 * 86_400, "b".to_owned()), (19_000 * 86_400, "old".to_owned()), (20_000 * 86_400, "a".to_owned())];
+        let flags = plot.flagged(20_000, &moments).flags;
+        assert_eq!(
+            flags.iter().map(|f| (f.number, f.title.as_str(), f.x)).collect::<Vec<_>>(),
+            [(1, "a", 0.0), (2, "b", 50.0)]
+        );
     }
 
     #[test]

@@ -49,6 +49,12 @@ pub enum Error {
     /// The store failed.
     #[error("the store failed")]
     Store(#[source] Arc<plumbline_store::Error>),
+    /// What was asked for could not be written.
+    #[error("rows could not be written")]
+    Rows(#[source] Arc<serde_json::Error>),
+    /// More was asked than anybody may ask in a minute.
+    #[error("too many requests")]
+    TooMany,
     /// A template failed.
     #[error("a page could not be written")]
     Template(#[source] Arc<askama::Error>),
@@ -57,6 +63,12 @@ pub enum Error {
 impl From<plumbline_store::Error> for Error {
     fn from(error: plumbline_store::Error) -> Self {
         Self::Store(Arc::new(error))
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Rows(Arc::new(error))
     }
 }
 
@@ -78,7 +90,8 @@ impl Error {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BadQuery { .. } | Self::BadWord(_) => StatusCode::BAD_REQUEST,
             Self::NotYours => StatusCode::FORBIDDEN,
-            Self::Store(_) | Self::Template(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Store(_) | Self::Template(_) | Self::Rows(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
@@ -148,8 +161,10 @@ fn error_page(visit: &Visit, response: &Response, request_id: &str) -> Response 
         ways_on,
     };
     let body = match visit.form {
-        Form::Json => ([(header::CONTENT_TYPE, "application/problem+json")], Json(&page).into_response().into_body())
-            .into_response(),
+        Form::Json | Form::Csv | Form::JsonLines => {
+            ([(header::CONTENT_TYPE, "application/problem+json")], Json(&page).into_response().into_body())
+                .into_response()
+        }
         Form::Html => Html(page.render().unwrap_or_else(|_| page.title.clone())).into_response(),
     };
     visit.with_headers(status, body, Cache::Never)
@@ -182,6 +197,12 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
             error.says.clone(),
             "Nothing was looked up. Change the marked word or leave it out.".to_owned(),
             vec![("/targets", "All targets"), home],
+        ),
+        (Some(Error::TooMany), _) => (
+            "That were too many requests in a minute.".to_owned(),
+            "The header Retry-After says when to go on. Whole lists can be had at once under /api/v1/exports."
+                .to_owned(),
+            vec![("/api", "The API"), home],
         ),
         (Some(Error::NotYours), _) => (
             "Only the person at this machine may do that.".to_owned(),

@@ -8,7 +8,7 @@
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
 //! - [`chart`] series to geometry, [`lanes`] what lasted to bars, [`diff`] what changed between two documents,
 //!   [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
-//! - [`openmetrics`] numbers for programs;
+//! - [`api`] the same for programs, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
 //! - [`operator`] who may change anything, [`api`] what programs tell and ask;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
@@ -16,11 +16,13 @@
 
 mod api;
 mod assets;
+mod atom;
 mod cache;
 mod chart;
 mod clients;
 mod diff;
 mod error;
+mod export;
 mod filters;
 mod lanes;
 mod listing;
@@ -31,6 +33,7 @@ mod pages;
 mod routes;
 mod status;
 mod text;
+mod week;
 mod words;
 
 use std::sync::Arc;

@@ -16,30 +16,45 @@ use crate::WebState;
 use crate::assets::{ICON_URL, STYLE_URL};
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::export;
 use crate::operator::is_operator;
 
-/// The two forms of a page.
+/// The forms of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// For people.
     Html,
     /// For machines: `Accept: application/json`, or `format=json` in the query, so that a link can ask for it.
     Json,
+    /// The rows of the page as RFC 4180 has them: `format=csv` or `Accept: text/csv`.
+    Csv,
+    /// The rows of the page, one JSON object a line: `format=jsonl`.
+    JsonLines,
 }
 
 impl Form {
     fn asked_for(headers: &HeaderMap, query: &str) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let asks_by_query = query.split('&').any(|pair| pair == "format=json");
-        let prefers_json =
+        let by_query = query.split('&').find_map(|pair| match pair.strip_prefix("format=")? {
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "jsonl" => Some(Self::JsonLines),
+            _ => None,
+        });
+        if let Some(form) = by_query {
+            return form;
+        }
+        let preferred =
             accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim()).find_map(|range| {
                 match range {
-                    "application/json" | "application/problem+json" => Some(true),
-                    "text/html" | "application/xhtml+xml" => Some(false),
+                    "application/json" | "application/problem+json" => Some(Self::Json),
+                    "text/csv" => Some(Self::Csv),
+                    "application/jsonl" | "application/x-ndjson" => Some(Self::JsonLines),
+                    "text/html" | "application/xhtml+xml" => Some(Self::Html),
                     _ => None,
                 }
             });
-        if asks_by_query || prefers_json == Some(true) { Self::Json } else { Self::Html }
+        preferred.unwrap_or(Self::Html)
     }
 }
 
@@ -96,6 +111,10 @@ pub enum Place {
     Targets,
     /// `/rules` and below.
     Rules,
+    /// `/prevalence`
+    Prevalence,
+    /// `/regressions` and below.
+    Regressions,
     /// `/crawls` and below.
     Crawls,
     /// `/about/crawler`
@@ -129,18 +148,22 @@ impl FromRequestParts<WebState> for Visit {
             theme: Theme::of_cookies(&parts.headers),
             place: Place::Elsewhere,
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-            json_url: json_url(parts.uri.path(), query),
+            form_path: (parts.uri.path().to_owned(), query.to_owned()),
+            json_url: formed(parts.uri.path(), query, "json"),
             search: String::new(),
             is_operator: is_operator(parts),
         };
-        Ok(Self { now: (state.now)(), form: Form::asked_for(&parts.headers, query), frame })
+        let is_for_programs =
+            ["/api/", "/v0.1/", "/openapi.json"].iter().any(|start| parts.uri.path().starts_with(start));
+        let form = if is_for_programs { Form::Json } else { Form::asked_for(&parts.headers, query) };
+        Ok(Self { now: (state.now)(), form, frame })
     }
 }
 
-/// The same address with `format=json`.
-fn json_url(path: &str, query: &str) -> String {
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && *pair != "format=json").collect();
-    if kept.is_empty() { format!("{path}?format=json") } else { format!("{path}?{}&format=json", kept.join("&")) }
+/// The same address in another form.
+fn formed(path: &str, query: &str, form: &str) -> String {
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("format=")).collect();
+    if kept.is_empty() { format!("{path}?format={form}") } else { format!("{path}?{}&format={form}", kept.join("&")) }
 }
 
 impl Visit {
@@ -155,8 +178,27 @@ impl Visit {
         let body = match self.form {
             Form::Json => Json(page).into_response(),
             Form::Html => Html(page.render()?).into_response(),
+            Form::Csv | Form::JsonLines => {
+                let reason = "asks for rows, and this page is no list; json is to be had".to_owned();
+                return Err(Error::BadQuery { field: "format", reason });
+            }
         };
         Ok(self.with_headers(StatusCode::OK, body, cache))
+    }
+
+    /// The page, or its rows as a table or line by line.
+    pub fn answer_rows<T: Template + Serialize, R: Serialize>(
+        &self,
+        page: &T,
+        rows: &[R],
+        cache: Cache,
+    ) -> Result<Response, Error> {
+        let (kind, body) = match self.form {
+            Form::Html | Form::Json => return self.answer(page, cache),
+            Form::Csv => ("text/csv; charset=utf-8; header=present", export::csv(rows)?),
+            Form::JsonLines => ("application/jsonl", export::json_lines(rows)?),
+        };
+        Ok(self.with_headers(StatusCode::OK, ([(header::CONTENT_TYPE, kind)], body).into_response(), cache))
     }
 
     /// Adds what every page says about itself to the caches on the way.
@@ -182,6 +224,8 @@ pub struct Frame {
     pub place: Place,
     /// Path and query of this page: where the theme form leads back to.
     pub path: String,
+    /// Path and query of this page, apart.
+    form_path: (String, String),
     /// This page as JSON.
     pub json_url: String,
     /// What stands in the search field.
@@ -197,6 +241,12 @@ impl Frame {
         &STYLE_URL
     }
 
+    /// This page in another form: `csv`, `jsonl`.
+    #[must_use]
+    pub fn form_url(&self, form: &str) -> String {
+        formed(&self.form_path.0, &self.form_path.1, form)
+    }
+
     /// Address of the icon.
     #[must_use]
     pub fn icon_url(&self) -> &str {
@@ -205,11 +255,13 @@ impl Frame {
 
     /// The main navigation: address, word, and whether this page belongs to it.
     #[must_use]
-    pub fn navigation(&self) -> [(&'static str, &'static str, bool); 4] {
+    pub fn navigation(&self) -> [(&'static str, &'static str, bool); 6] {
         [
             ("/", "Overview", Place::Overview),
             ("/targets", "Targets", Place::Targets),
             ("/rules", "Rules", Place::Rules),
+            ("/prevalence", "Prevalence", Place::Prevalence),
+            ("/regressions", "Regressions", Place::Regressions),
             ("/crawls", "Crawls", Place::Crawls),
         ]
         .map(|(url, word, place)| (url, word, place == self.place))
@@ -235,6 +287,9 @@ mod tests {
             ("*/*", "", Form::Html),
             ("text/html", "q=x&format=json", Form::Json),
             ("text/html", "q=format=json", Form::Html),
+            ("text/html", "format=csv", Form::Csv),
+            ("text/csv", "", Form::Csv),
+            ("text/html", "format=jsonl&q=x", Form::JsonLines),
         ] {
             let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
             assert_eq!(Form::asked_for(&headers, query), form, "{accept} ? {query}");
@@ -243,9 +298,9 @@ mod tests {
 
     #[test]
     fn the_json_address_keeps_the_filters() {
-        assert_eq!(json_url("/targets", "headline=blocked"), "/targets?headline=blocked&format=json");
-        assert_eq!(json_url("/targets", "format=json"), "/targets?format=json");
-        assert_eq!(json_url("/", ""), "/?format=json");
+        assert_eq!(formed("/targets", "headline=blocked", "json"), "/targets?headline=blocked&format=json");
+        assert_eq!(formed("/targets", "format=json&q=x", "csv"), "/targets?q=x&format=csv");
+        assert_eq!(formed("/", "", "json"), "/?format=json");
     }
 
     #[test]

@@ -15,6 +15,10 @@ use crate::pages::{
     about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
     overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
 };
+use crate::pages::{
+    badges, changes, cohorts, compare, deploys, feeds, group, incidents, methodology, prevalence, registry,
+    regressions, sarif, search, week,
+};
 use crate::{WebState, api, assets, error};
 
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
@@ -38,7 +42,24 @@ pub fn router(state: WebState) -> Router {
         .route("/targets/{id}/checks", get(checks::show))
         .route("/targets/{id}/session", get(session::show))
         .route("/targets/{id}/listing", get(in_step::show))
+        .route("/targets/{id}/sarif", get(sarif::show))
         .route("/findings/{id}", get(finding::show))
+        .route("/regressions", get(regressions::show))
+        .route("/regressions/{week}", get(week::show))
+        .route("/prevalence", get(prevalence::show))
+        .route("/cohorts", get(cohorts::list))
+        .route("/cohorts/{slug}", get(cohorts::show))
+        .route("/owners/{o}", get(group::owner))
+        .route("/hosts/{h}", get(group::host))
+        .route("/tags/{tag}", get(group::tag))
+        .route("/search", get(search::show))
+        .route("/deploys", get(deploys::list))
+        .route("/deploys/{id}", get(deploys::show))
+        .route("/incidents", get(incidents::list))
+        .route("/incidents/{id}", get(incidents::show))
+        .route("/compare", get(compare::show))
+        .route("/changes", get(changes::show))
+        .route("/methodology", get(methodology::show))
         .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))
@@ -60,6 +81,24 @@ pub fn router(state: WebState) -> Router {
         .route("/crawls/resume", post(steer::resume_all))
         // Programs
         .route("/api/v1/deploys", post(api::tell_deploy))
+        // Leaving: feeds, badges, a registry
+        .route("/feeds/regressions.atom", get(feeds::regressions))
+        .route("/feeds/incidents.atom", get(feeds::incidents))
+        .route("/feeds/releases.atom", get(feeds::releases))
+        .route("/feeds/views.atom", get(feeds::view))
+        .route("/feeds/targets/{file}", get(feeds::target))
+        .route("/feeds/owners/{file}", get(feeds::owner))
+        .route("/feeds/hosts/{file}", get(feeds::host))
+        .route("/feeds/tags/{file}", get(feeds::tag))
+        .route("/feeds/cohorts/{file}", get(feeds::cohort))
+        .route("/badges/target/{file}", get(badges::target))
+        .route("/badges/owner/{file}", get(badges::owner))
+        .route("/badges/host/{file}", get(badges::host))
+        .route("/badges/tag/{file}", get(badges::tag))
+        .route("/v0.1/servers", get(registry::list))
+        .route("/v0.1/servers/{name}/versions", get(registry::versions))
+        .route("/v0.1/servers/{name}/versions/{version}", get(registry::version))
+        .merge(api::router())
         // Watching
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -92,7 +131,9 @@ async fn harden(mut response: Response) -> Response {
         (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (header::HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
     ] {
-        headers.insert(name, HeaderValue::from_static(value));
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
     }
     response
 }

@@ -1,5 +1,6 @@
 //! Passes of the crawler, what went wrong in them, and the sources they walk.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -11,7 +12,7 @@ use crate::words::{CrawlKind, CrawlState, SourceKind};
 use super::word;
 
 /// One pass of the crawler.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CrawlRow {
     /// Its number.
     pub id: i64,
@@ -70,7 +71,7 @@ pub struct CrawlRow {
 }
 
 /// Something that went wrong in a crawl, or was wrong with a listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FaultRow {
     /// Unix seconds.
     pub at_s: i64,
@@ -83,7 +84,7 @@ pub struct FaultRow {
 }
 
 /// The walk of a registry that belongs to a crawl.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WalkRow {
     /// It ended by itself; only then may absence count.
     pub is_complete: bool,
@@ -100,7 +101,7 @@ pub struct WalkRow {
 }
 
 /// Where targets come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceRow {
     /// `mcp-registry`, `domains`, `file`, `settings`, `command-line`.
     pub kind: SourceKind,

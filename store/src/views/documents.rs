@@ -1,5 +1,6 @@
 //! One document: its bytes, what was judged of it, and who serves it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -11,7 +12,7 @@ use crate::rows::unpack;
 use crate::words::{Headline, Known, SurfaceKind};
 
 /// A document without its bytes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DocumentRow {
     /// Its number here.
     #[serde(skip)]
@@ -33,7 +34,7 @@ pub struct DocumentRow {
 }
 
 /// What the newest judgement of a document said.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// Its word.
     pub headline: Headline,
@@ -50,7 +51,7 @@ pub struct Judgement {
 }
 
 /// A target that serves a document at present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServedBy {
     /// The target.
     pub target_id: i64,

@@ -1,5 +1,6 @@
 //! What broke and what was mended, over all targets: the feed, its days and its weeks.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::words::{Cause, EventKind, FindingState, Headline, Impact, OpenedAs, Resolution, Severity, TargetKind};
 
 /// A finding that opened or ended, with its target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FeedRow {
     /// The event, from which the next page goes on.
     pub event: i64,
@@ -59,7 +60,7 @@ pub struct FeedRow {
 }
 
 /// Regressions of one day by what is known of their cause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RegressedDay {
     /// Days since 1970-01-01 UTC.
     pub day: i64,

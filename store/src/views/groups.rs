@@ -1,5 +1,6 @@
 //! Owners, hosts and tags: what they are called, and what a search finds among them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -8,7 +9,7 @@ use crate::Store;
 use crate::error::Result;
 
 /// A group of targets that a search found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GroupRow {
     /// As addresses name it.
     pub slug: String,

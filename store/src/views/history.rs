@@ -1,5 +1,6 @@
 //! One target over time: the spans of its surfaces and findings, its probes, and one finding whole.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -12,7 +13,7 @@ use crate::probes::{self, Probe};
 use crate::words::{Cause, Headline, OpenedAs, ReachState, Resolution, SurfaceKind};
 
 /// A stretch of time in which one document was served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentSpan {
     /// The surface.
     pub surface_id: i64,
@@ -31,7 +32,7 @@ pub struct DocumentSpan {
 }
 
 /// A stretch of time in which a surface was in one reach state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReachSpan {
     /// The surface.
     pub surface_id: i64,
@@ -48,7 +49,7 @@ pub struct ReachSpan {
 }
 
 /// A stretch of time in which a finding was open.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FindingSpan {
     /// The finding.
     pub finding_id: i64,
@@ -88,7 +89,7 @@ pub struct ProbeDay {
 }
 
 /// A finding with where it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FindingDetail {
     /// The finding.
     #[serde(flatten)]

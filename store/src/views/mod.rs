@@ -4,7 +4,9 @@
 //! Rows are plain data that serialise as they are, because the JSON of a page is made of them.
 
 mod crawls;
+mod deploys;
 mod documents;
+mod export;
 mod feed;
 mod groups;
 mod history;
@@ -18,7 +20,9 @@ mod targets;
 
 pub use crate::walk_findings::WalkFindingRow;
 pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
+pub use deploys::{DeployFinding, DeployRow, OutageMember, OutageRow};
 pub use documents::{DocumentRow, Judgement, ServedBy};
+pub use export::{EntryFilter, ServerEntry};
 pub use feed::{FeedRow, RegressedDay};
 pub use groups::GroupRow;
 pub use history::{DocumentSpan, FindingDetail, FindingSpan, ProbeDay, ReachSpan};
@@ -151,6 +155,17 @@ mod tests {
             documents::BODY,
             documents::JUDGEMENT,
             documents::SERVED_BY,
+            deploys::DEPLOYS,
+            deploys::DEPLOYS_OF,
+            deploys::DEPLOY,
+            deploys::DEPLOY_FINDINGS,
+            deploys::INCIDENTS,
+            deploys::INCIDENT,
+            deploys::INCIDENT_MEMBERS,
+            export::ENTRIES,
+            export::ENTRIES_SINCE,
+            export::VERSIONS,
+            export::FINDINGS_FROM,
             feed::FEED,
             feed::REGRESSED_DAYS,
             feed::AT_OR_AFTER,

@@ -1,5 +1,6 @@
 //! The overview: how many targets stand where, how that moved, and what broke last.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -11,7 +12,7 @@ use crate::words::{EventKind, TargetKind};
 use super::word;
 
 /// One cohort on one day, counted in targets; the newest day is the present.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CohortDay {
     /// Days since 1970-01-01 UTC.
     pub day: i64,
@@ -56,7 +57,7 @@ pub struct CohortDay {
 }
 
 /// The present of one kind of target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindDay {
     /// `mcp-server`, `a2a-agent`, …
     pub kind: TargetKind,
@@ -66,7 +67,7 @@ pub struct KindDay {
 }
 
 /// A finding that opened after its surface had been looked at before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OpenedRow {
     /// Unix seconds.
     pub at_s: i64,

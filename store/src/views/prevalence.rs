@@ -1,5 +1,6 @@
 //! Every rule side by side, now and before, in any cohort; and the cohorts themselves.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -9,7 +10,7 @@ use crate::Store;
 use crate::error::Result;
 
 /// A named group of targets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CohortRow {
     /// Its number here.
     #[serde(skip)]
@@ -25,7 +26,7 @@ pub struct CohortRow {
 }
 
 /// One rule in one cohort on one day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Prevalence {
     /// `family/kebab-name`.
     pub rule: String,
@@ -38,7 +39,7 @@ pub struct Prevalence {
 }
 
 /// The conformance share of one profile and family on one day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MustDay {
     /// `a2a-1.0`, …
     pub profile: String,

@@ -1,5 +1,6 @@
 //! Rulesets one after the other, what differs between them, and what happened between two moments.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::words::{Headline, Impact, Severity};
 
 /// One released set of rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReleaseRow {
     /// Its number here.
     pub id: i64,
@@ -24,7 +25,7 @@ pub struct ReleaseRow {
 }
 
 /// A rule as one release has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReleasedRule {
     /// `family/kebab-name`.
     pub rule: String,
@@ -37,7 +38,7 @@ pub struct ReleasedRule {
 }
 
 /// What readers of a chart must know at a date.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AnnotationRow {
     /// Unix seconds.
     pub at_s: i64,
@@ -52,7 +53,7 @@ pub struct AnnotationRow {
 }
 
 /// How the verdict of one target moved between two moments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeadlineMove {
     /// The target.
     pub target_id: i64,
@@ -65,7 +66,7 @@ pub struct HeadlineMove {
 }
 
 /// What happened to the findings of one rule between two moments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleMove {
     /// The rule.
     pub rule: String,

@@ -1,5 +1,6 @@
 //! How common each rule's failure is, how that moved, and who fails it now. Counted in surfaces, by the rollups.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -10,7 +11,7 @@ use crate::judged::Occurrence;
 use crate::words::Headline;
 
 /// One rule's present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleTally {
     /// `family/kebab-name`.
     pub rule: String,
@@ -21,7 +22,7 @@ pub struct RuleTally {
 }
 
 /// One rule on one day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleDay {
     /// Days since 1970-01-01 UTC.
     pub day: i64,
@@ -36,7 +37,7 @@ pub struct RuleDay {
 }
 
 /// What this database knows of a rule besides its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleRecord {
     /// Its number here.
     pub id: i64,
@@ -51,7 +52,7 @@ pub struct RuleRecord {
 }
 
 /// A target that fails a rule now.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FailingRow {
     /// The surface that fails, from which the next page goes on.
     pub surface_id: i64,

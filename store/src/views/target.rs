@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -17,7 +18,7 @@ use crate::words::{
 };
 
 /// A target and everything kept on its own row.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TargetDetail {
     /// Its number here.
     pub id: i64,
@@ -86,7 +87,7 @@ pub struct TargetDetail {
 }
 
 /// One face of a target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SurfaceRow {
     /// Its number here.
     pub id: i64,
@@ -139,7 +140,7 @@ pub struct SurfaceRow {
 }
 
 /// Which rules one judgement looked at, and which not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JudgedRules {
     /// The ruleset it was made with.
     pub ruleset: String,
@@ -152,7 +153,7 @@ pub struct JudgedRules {
 }
 
 /// Rules that could not look for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnevaluatedRules {
     /// `parent`, `no-origin`, `no-session`, `cut`, `off`.
     pub reason: String,
@@ -161,7 +162,7 @@ pub struct UnevaluatedRules {
 }
 
 /// Something that is wrong, now or until a while ago.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FindingRow {
     /// Its number here.
     pub id: i64,
@@ -198,7 +199,7 @@ pub struct FindingRow {
 }
 
 /// An attribute that is set at present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FactRow {
     /// The surface it is on.
     pub surface_id: i64,
@@ -213,7 +214,7 @@ pub struct FactRow {
 }
 
 /// One version of a name in a registry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ListingRow {
     /// The registry, as the settings call it.
     pub source: String,
@@ -238,7 +239,7 @@ pub struct ListingRow {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventRow {
     /// Grows with time.
     pub id: i64,

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -136,7 +137,7 @@ impl Position {
 }
 
 /// One target as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TargetRow {
     /// Its number here.
     pub id: i64,
@@ -181,7 +182,7 @@ impl TargetRow {
 }
 
 /// How many targets share a headline and a reach state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TargetCount {
     /// The word.
     pub headline: Headline,

@@ -107,6 +107,12 @@ struct ChartOfDays {
     rows: Vec<CohortDay>,
 }
 
+impl ChartOfDays {
+    fn flagged(self, notes: &[(i64, String)], first_day: i64) -> Self {
+        Self { plot: self.plot.flagged(first_day, notes), ..self }
+    }
+}
+
 /// `GET /`
 pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     let store = &state.store;
@@ -117,6 +123,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
     let last_crawl = store.crawls(i64::MAX, 1).await?.into_iter().next();
     let present = days.last().cloned().unwrap_or_default();
     let stage = stage(&present, &crawler, last_crawl.as_ref());
+    let notes = super::notes(&state, "all", (today - DAYS) * 86_400).await?;
     let page = Overview {
         frame: visit.framed(Place::Overview),
         as_of_s: visit.now,
@@ -128,7 +135,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
         sound: sound_tile(&days),
         regressed: regressed_tile(&days, today),
         down: down_tile(&days),
-        chart: chart_of(&days, today),
+        chart: chart_of(&days, today).map(|chart| chart.flagged(&notes, days.first().map_or(today, |day| day.day))),
         stage,
         present,
         kinds,

@@ -167,13 +167,17 @@ pub async fn show(
         .filter(|_| has_more)
         .map(|last| format!("/rules/{id}?after={}~{}~{}#h-who", first_place + PAGE, last.surface_id, last.target_id));
     let is_fact = rule.is_some_and(|rule| class(rule) == "fact");
+    let notes = super::notes(&state, &format!("rule:{id}"), (today - DAYS) * 86_400).await?;
     let present = days.last().filter(|day| day.evaluated > 0);
     let page = RulePage {
         frame: visit.framed(Place::Rules),
         as_of_s: visit.now,
         answer: answer(rule, &days, is_fact),
         unknown: unknown(rule, present, &state.store.kind_days().await?),
-        chart: chart_of(&days, today, is_fact),
+        chart: chart_of(&days, today, is_fact).map(|chart| ChartOfRule {
+            plot: chart.plot.flagged(days.first().map_or(today, |day| day.day), &notes),
+            ..chart
+        }),
         all_failing: present.map_or(0, |day| day.failing),
         rule: rule.map(rule_text),
         id,

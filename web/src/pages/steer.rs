@@ -72,6 +72,6 @@ fn gone(error: plumbline_store::Error, id: i64) -> Error {
 fn done(visit: &Visit, page: &str, what: &serde_json::Value) -> Response {
     match visit.form {
         Form::Html => Redirect::to(page).into_response(),
-        Form::Json => (StatusCode::ACCEPTED, Json(what)).into_response(),
+        Form::Json | Form::Csv | Form::JsonLines => (StatusCode::ACCEPTED, Json(what)).into_response(),
     }
 }

@@ -2,7 +2,9 @@
 
 mod api;
 mod history;
+mod leaving;
 mod support;
+mod wide;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -82,6 +84,10 @@ fn no_template_holds_a_script_or_an_inline_style() {
     let mut read = 0;
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
+        // What is no page needs the names of its own vocabulary.
+        if path.extension().is_none_or(|ending| ending != "html") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         for forbidden in ["style=", "<script", "<style", "|safe", "http://", "https://"] {
             assert!(!text.contains(forbidden), "{} holds {forbidden}", path.display());

@@ -275,6 +275,25 @@ impl World {
             "/about/crawler".into(),
             "/settings/about".into(),
         ]);
+        pages.extend(
+            [
+                "/regressions",
+                "/regressions/2026-w49",
+                "/prevalence",
+                "/cohorts",
+                "/cohorts/a2a-agent",
+                "/owners/harbour",
+                "/hosts/hostile.example",
+                "/search?q=hostile",
+                "/deploys",
+                "/incidents",
+                "/compare",
+                "/changes",
+                "/methodology",
+                "/api",
+            ]
+            .map(str::to_owned),
+        );
         pages
     }
 }

@@ -1,0 +1,164 @@
+//! `/deploys` and `/deploys/{id}`: did this release break or mend anything?
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use plumbline_store::views::{DeployFinding, DeployRow, DocumentSpan};
+use serde::{Deserialize, Serialize};
+
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::page::{Frame, Place, Visit};
+use crate::text;
+
+/// Deploys on one page.
+const PAGE: i64 = 50;
+
+/// Where the list goes on.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    before: Option<String>,
+}
+
+/// Deploys, newest first.
+#[derive(Template, Serialize)]
+#[template(path = "deploys.html")]
+struct Deploys {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// The deploys of this page.
+    deploys: Vec<DeployRow>,
+    /// Address of older ones.
+    next: Option<String>,
+}
+
+/// One deploy.
+#[derive(Template, Serialize)]
+#[template(path = "deploy.html")]
+struct Deploy {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// The deploy.
+    deploy: DeployRow,
+    /// What it opened and mended.
+    findings: Vec<DeployFinding>,
+    /// The document that came with it, where one did.
+    document: Option<DocumentSpan>,
+}
+
+/// `GET /deploys`
+pub async fn list(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
+    let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
+    let mut deploys = state.store.deploys_before(before, PAGE + 1).await?;
+    let has_more = deploys.len() as i64 > PAGE;
+    deploys.truncate(PAGE as usize);
+    let page = Deploys {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        answer: list_answer(&deploys, visit.now),
+        next: deploys.last().filter(|_| has_more).map(|last| format!("/deploys?before={}", last.id)),
+        deploys,
+    };
+    visit.answer_rows(&page, &page.deploys, Cache::Fresh)
+}
+
+fn list_answer(deploys: &[DeployRow], now: i64) -> String {
+    let Some(newest) = deploys.first() else { return "No sign of a deploy has been seen.".to_owned() };
+    let bad = deploys.iter().filter(|deploy| matches!(deploy.outcome.as_deref(), Some("regressed" | "mixed"))).count();
+    format!(
+        "The newest deploy was {}, at {}; {} of the newest {} broke something.",
+        text::ago(newest.at_s, now),
+        text::visible(&newest.name, 60),
+        text::number(bad as i64),
+        text::number(deploys.len() as i64)
+    )
+}
+
+/// `GET /deploys/{id}`
+pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
+    let unknown = || Error::NotFound { what: "deploy", asked: asked.clone() };
+    let id: i64 = asked.trim_start_matches("dep_").parse().map_err(|_| unknown())?;
+    let deploy = state.store.deploy_row(id).await?.ok_or_else(unknown)?;
+    let findings = state.store.deploy_findings(&deploy).await?;
+    let documents = state.store.target_document_spans(deploy.target_id, 200).await?;
+    let near = documents.into_iter().filter(|span| (span.from_s - deploy.at_s).abs() <= 3_600);
+    let page = Deploy {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        answer: answer(&deploy, &findings),
+        document: near.min_by_key(|span| (span.from_s - deploy.at_s).abs()),
+        deploy,
+        findings,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+fn answer(deploy: &DeployRow, findings: &[DeployFinding]) -> String {
+    let opened = findings.iter().filter(|one| one.opened).count() as i64;
+    let mended = findings.len() as i64 - opened;
+    let version =
+        deploy.version.as_ref().map_or_else(String::new, |version| format!(" of {}", text::visible(version, 40)));
+    let did = match (opened, mended) {
+        (0, 0) => "opened and mended nothing".to_owned(),
+        (opened, 0) => format!("opened {}", text::counted(opened, "finding", "findings")),
+        (0, mended) => format!("mended {}", text::counted(mended, "finding", "findings")),
+        _ => format!("opened {} and mended {}", text::counted(opened, "finding", "findings"), text::number(mended)),
+    };
+    let settled = match deploy.outcome.as_deref() {
+        None => " It is not settled yet.".to_owned(),
+        Some("unreachable") => " The target could not be reached afterwards, so nothing is said.".to_owned(),
+        Some(outcome) => format!(" It turned out {}.", text::visible(outcome, 20)),
+    };
+    format!("The deploy{version} at {} {did}.{settled}", text::visible(&deploy.name, 60))
+}
+
+/// What was seen, in words.
+pub(super) fn signals(deploy: &DeployRow) -> Vec<(String, String)> {
+    let list = deploy.signals.as_array().cloned().unwrap_or_default();
+    list.iter()
+        .map(|signal| {
+            let field = |name: &str| signal[name].as_str().map(|value| text::visible(value, 60)).unwrap_or_default();
+            let said = match signal["kind"].as_str().unwrap_or_default() {
+                "explicit" => "their pipeline told us",
+                "registry" => "the registry lists another version",
+                "server_info" => "the server calls itself another version",
+                "card_version" => "the card calls itself another version",
+                "silent_change" => "the document changed and its version did not",
+                "live_change" => "its tools or its protocol changed",
+                "touch" => "it was touched, and nothing in it changed",
+                "infra" => "its certificate, addresses or server software changed",
+                _ => "something changed",
+            };
+            let moved = match (field("from"), field("to")) {
+                (from, to) if from.is_empty() && to.is_empty() => String::new(),
+                (from, to) => format!("{} → {}", if from.is_empty() { "–".to_owned() } else { from }, to),
+            };
+            (said.to_owned(), moved)
+        })
+        .collect()
+}
+
+impl Deploy {
+    fn signals(&self) -> Vec<(String, String)> {
+        signals(&self.deploy)
+    }
+}
+
+impl Deploys {
+    fn seen(&self, deploy: &DeployRow) -> String {
+        signals(deploy)
+            .into_iter()
+            .next()
+            .map_or_else(String::new, |(said, moved)| if moved.is_empty() { said } else { format!("{said}: {moved}") })
+    }
+}

@@ -1,0 +1,178 @@
+//! `/v0.1/servers`: the MCP Registry API over what was crawled, so that a client of the official registry works unchanged. Each entry
+//! carries how it conforms, under a key of our own.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use chrono::DateTime;
+use plumbline_store::views::{EntryFilter, Position, ServerEntry, TargetFilter, TargetOrder};
+use plumbline_store::words::{Headline, ReachState, TargetKind};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{filled, number, word};
+use crate::WebState;
+use crate::error::Error;
+use crate::text;
+
+/// The key of the registry's own stamps.
+const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
+
+/// The key of what we add.
+const OURS: &str = "example.plumbline/conformance";
+
+/// What can be asked of the list.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    cursor: Option<String>,
+    limit: Option<String>,
+    updated_since: Option<String>,
+    search: Option<String>,
+    version: Option<String>,
+    verdict: Option<String>,
+    reach: Option<String>,
+}
+
+/// `GET /v0.1/servers`
+pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Json<Value>, Error> {
+    let limit = number("limit", asked.limit.as_deref())?.unwrap_or(30);
+    if !(1..=100).contains(&limit) {
+        return Err(Error::BadQuery { field: "limit", reason: "is not between 1 and 100".to_owned() });
+    }
+    let headline: Option<Headline> = word("verdict", asked.verdict.as_deref())?;
+    let reach: Option<ReachState> = word("reach", asked.reach.as_deref())?;
+    if let Some(search) = filled(asked.search.as_deref()) {
+        return found(&state, search, headline, reach, asked.cursor.as_deref(), limit).await;
+    }
+    let (since, after) = asked.start()?;
+    let filter = EntryFilter {
+        updated_since_s: since,
+        current_only: filled(asked.version.as_deref()) == Some("latest"),
+        headline,
+        reach,
+    };
+    let mut entries = state.store.server_entries(after, &filter, limit + 1).await?;
+    let has_more = entries.len() as i64 > limit;
+    entries.truncate(limit as usize);
+    let next = entries.last().filter(|_| has_more).map(|last| match since {
+        Some(_) => format!("{}~{}", last.changed_s, last.id),
+        None => last.id.to_string(),
+    });
+    Ok(Json(page(&entries, next)))
+}
+
+impl Asked {
+    /// Since when, and after which entry.
+    fn start(&self) -> Result<(Option<i64>, i64), Error> {
+        let bad_cursor = || Error::BadQuery { field: "cursor", reason: "is none that this list gave out".to_owned() };
+        let since = filled(self.updated_since.as_deref()).map(moment).transpose()?;
+        match (filled(self.cursor.as_deref()), since) {
+            (None, since) => Ok((since, if since.is_some() { -1 } else { 0 })),
+            (Some(cursor), None) => Ok((None, cursor.parse().map_err(|_| bad_cursor())?)),
+            (Some(cursor), Some(_)) => {
+                let (changed, id) = cursor.split_once('~').ok_or_else(bad_cursor)?;
+                Ok((Some(changed.parse().map_err(|_| bad_cursor())?), id.parse().map_err(|_| bad_cursor())?))
+            }
+        }
+    }
+}
+
+fn moment(given: &str) -> Result<i64, Error> {
+    let wrong = |_| Error::BadQuery { field: "updated_since", reason: "is no RFC 3339 date and time".to_owned() };
+    Ok(DateTime::parse_from_rfc3339(given).map_err(wrong)?.timestamp())
+}
+
+/// The current entries of names that hold words which begin so.
+async fn found(
+    state: &WebState,
+    search: &str,
+    headline: Option<Headline>,
+    reach: Option<ReachState>,
+    cursor: Option<&str>,
+    limit: i64,
+) -> Result<Json<Value>, Error> {
+    let words = plumbline_store::query::Query { terms: Vec::new(), words: vec![search.to_owned()] }.search_words();
+    let filter = TargetFilter { kind: Some(TargetKind::McpServer), words, headline, reach, ..TargetFilter::default() };
+    let counts = state.store.target_counts(&filter).await?;
+    let matching = counts.iter().map(|count| count.targets).sum();
+    let after = match cursor.and_then(|cursor| cursor.split_once('~')) {
+        Some((id, name)) => Position { name: name.to_owned(), id: id.parse().unwrap_or(-1), ..Position::start() },
+        None => Position::start(),
+    };
+    let mut targets = state.store.targets_page(&filter, TargetOrder::Name, &after, matching, limit + 1).await?;
+    let has_more = targets.len() as i64 > limit;
+    targets.truncate(limit as usize);
+    let mut entries = Vec::new();
+    for target in &targets {
+        let versions = state.store.server_versions(&target.key).await?;
+        let latest = versions.iter().position(|entry| entry.is_latest).unwrap_or(0);
+        entries.extend(versions.into_iter().nth(latest));
+    }
+    let next = targets.last().filter(|_| has_more).map(|last| format!("{}~{}", last.id, last.name));
+    Ok(Json(page(&entries, next)))
+}
+
+/// `GET /v0.1/servers/{name}/versions`
+pub async fn versions(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<Value>, Error> {
+    let entries = state.store.server_versions(&name).await?;
+    if entries.is_empty() {
+        return Err(Error::NotFound { what: "server", asked: name });
+    }
+    Ok(Json(page(&entries, None)))
+}
+
+/// `GET /v0.1/servers/{name}/versions/{version}`
+pub async fn version(
+    State(state): State<WebState>,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Json<Value>, Error> {
+    let entries = state.store.server_versions(&name).await?;
+    let wanted = |entry: &&ServerEntry| if version == "latest" { entry.is_latest } else { entry.version == version };
+    let entry = entries.iter().find(wanted);
+    entry
+        .map(|entry| Json(told(entry)))
+        .ok_or_else(|| Error::NotFound { what: "version", asked: format!("{name} {version}") })
+}
+
+fn page(entries: &[ServerEntry], next: Option<String>) -> Value {
+    let mut metadata = json!({ "count": entries.len() });
+    if let Some(next) = next {
+        metadata["nextCursor"] = next.into();
+    }
+    json!({ "servers": entries.iter().map(told).collect::<Vec<_>>(), "metadata": metadata })
+}
+
+/// An entry as it was listed, with what we know of it.
+fn told(entry: &ServerEntry) -> Value {
+    let read = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
+    let server =
+        entry.body.as_deref().and_then(read).unwrap_or_else(|| json!({ "name": entry.name, "version": entry.version }));
+    let listed = entry.meta.as_deref().and_then(|meta| read(meta.as_bytes()));
+    let mut meta: Map<String, Value> = listed.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
+    meta.entry(OFFICIAL).or_insert_with(|| official(entry));
+    meta.insert(OURS.to_owned(), conformance(entry));
+    json!({ "server": server, "_meta": meta })
+}
+
+fn official(entry: &ServerEntry) -> Value {
+    let stamp = |ms: Option<i64>| text::rfc3339(ms.map_or(entry.changed_s, |ms| ms / 1_000));
+    json!({
+        "status": entry.status.as_deref().unwrap_or("active"),
+        "publishedAt": stamp(entry.published_ms),
+        "updatedAt": stamp(entry.updated_ms.or(entry.published_ms)),
+        "isLatest": entry.is_latest,
+    })
+}
+
+fn conformance(entry: &ServerEntry) -> Value {
+    json!({
+        "verdict": entry.headline.as_str(),
+        "reach": entry.reach.as_str(),
+        "profile": entry.profile,
+        "known": entry.known.map(plumbline_store::words::Known::as_str),
+        "openErrors": entry.n_error,
+        "openWarnings": entry.n_warn,
+        "lastLooked": entry.last_attempt_s.map(text::rfc3339),
+        "document": format!("sha256:{}", entry.document),
+        "report": format!("/targets/{}", entry.target_id),
+    })
+}

@@ -1,0 +1,297 @@
+//! `/regressions`: what broke that worked before, by cause; bars per day above.
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use plumbline_store::query::{self, Field, QueryError};
+use plumbline_store::views::{FeedRow, RegressedDay};
+use plumbline_store::words::{Cause, EventKind};
+use serde::{Deserialize, Serialize};
+
+use super::filled;
+use crate::WebState;
+use crate::cache::Cache;
+use crate::chart::{self, Plot, Series};
+use crate::error::Error;
+use crate::filters;
+use crate::page::{Frame, Place, Visit};
+use crate::text;
+use crate::week::Week;
+
+/// Days of the bars.
+const DAYS: i64 = 30;
+/// Regressions on one page.
+const PAGE: usize = 100;
+/// Looked through for one page when something is asked for.
+const LOOKED_AT: i64 = 1_000;
+
+/// What is asked for, and where the list goes on.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    q: Option<String>,
+    before: Option<String>,
+}
+
+/// What broke.
+#[derive(Template, Serialize)]
+#[template(path = "regressions.html")]
+struct Regressions {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// What is asked for, in the language of lists.
+    query: String,
+    /// Thirty days by cause, days without any left out.
+    days: Vec<RegressedDay>,
+    /// The regressions of this page, newest first.
+    regressions: Vec<FeedRow>,
+    /// Address of older ones.
+    next: Option<String>,
+    #[serde(skip)]
+    chart: Option<Chart>,
+    #[serde(skip)]
+    groups: Vec<Group>,
+    #[serde(skip)]
+    week: Week,
+}
+
+struct Chart {
+    plot: Plot,
+    caption: String,
+    rows: Vec<RegressedDay>,
+}
+
+/// Regressions of one cause.
+struct Group {
+    title: String,
+    says: String,
+    url: Option<String>,
+    rows: Vec<FeedRow>,
+}
+
+/// `GET /regressions`
+pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
+    let query = query::parse(asked.q.as_deref().unwrap_or_default())?;
+    refuse_unknown(&query)?;
+    let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
+    let today = visit.now / 86_400;
+    let from = state.store.first_event_at((today - DAYS + 1) * 86_400).await?;
+    let days = state.store.regressed_days(from).await?;
+    let limit = if query.is_empty() { PAGE as i64 + 1 } else { LOOKED_AT };
+    let found = state.store.finding_feed(EventKind::FindingRegressed, 0, before, limit).await?;
+    let goes_on = found.len() as i64 == limit;
+    let last_looked_at = found.last().map(|row| row.event);
+    let mut rows: Vec<FeedRow> = found.into_iter().filter(|row| matches(row, &query)).collect();
+    let is_cut = rows.len() > PAGE;
+    rows.truncate(PAGE);
+    let last = if is_cut { rows.last().map(|row| row.event) } else { last_looked_at.filter(|_| goes_on) };
+    let newest = state.store.finding_feed(EventKind::FindingRegressed, 0, i64::MAX, 1).await?;
+    let page = Regressions {
+        frame: visit.framed(Place::Regressions),
+        as_of_s: visit.now,
+        answer: answer(&days, newest.first(), today, visit.now),
+        chart: chart_of(&days, today),
+        next: last.map(|last| format!("/regressions?q={}&before={last}", text::query_escaped(&query.to_string()))),
+        groups: groups(&rows, visit.now),
+        week: Week::of_day(today),
+        query: query.to_string(),
+        regressions: rows,
+        days,
+    };
+    visit.answer_rows(&page, &page.regressions, Cache::Fresh)
+}
+
+/// Fields that can be asked of a regression.
+const FIELDS: [Field; 9] = [
+    Field::Kind,
+    Field::Headline,
+    Field::Rule,
+    Field::Severity,
+    Field::Impact,
+    Field::Security,
+    Field::Owner,
+    Field::Host,
+    Field::Changed,
+];
+
+pub(super) fn refuse_unknown(query: &query::Query) -> Result<(), Error> {
+    let Some(term) = query.terms.iter().find(|term| !FIELDS.contains(&term.field)) else { return Ok(()) };
+    let text = query.to_string();
+    let known: Vec<&str> = FIELDS.iter().map(|field| field.name()).collect();
+    let at = text.find(&term.text()).unwrap_or(0);
+    let says = format!("A regression cannot be asked for “{}:”. There are {}.", term.field.name(), known.join(", "));
+    Err(Error::BadWord(QueryError { length: term.text().len(), query: text, at, says }))
+}
+
+/// Whether a row is what is asked for.
+pub(super) fn matches(row: &FeedRow, query: &query::Query) -> bool {
+    let holds = |field: Field, value: &str| match field {
+        Field::Kind => row.target_kind.as_str() == value,
+        Field::Headline => row.headline.as_str() == value,
+        Field::Rule => {
+            value.strip_suffix("/*").map_or(row.rule == value, |family| row.rule.starts_with(&format!("{family}/")))
+        }
+        Field::Severity => row.severity.as_str() == value,
+        Field::Impact => row.impact.is_some_and(|impact| impact.as_str() == value),
+        Field::Security => row.is_security == (value == "yes"),
+        Field::Owner => row.owner.as_deref() == Some(value),
+        Field::Host => row.host.as_deref().is_some_and(|host| host == value || host.ends_with(&format!(".{value}"))),
+        _ => true,
+    };
+    let name = row.name.to_lowercase();
+    query.terms.iter().all(|term| holds(term.field, &term.value) != term.is_not)
+        && query.words.iter().all(|word| name.contains(&word.to_lowercase()) || row.rule.contains(word.as_str()))
+}
+
+fn answer(days: &[RegressedDay], newest: Option<&FeedRow>, today: i64, now: i64) -> String {
+    let sum = |since: i64| {
+        let within = days.iter().filter(|day| day.day > today - since);
+        within.fold((0, 0), |(all, known), day| (all + total(day), known + day.with_deploy))
+    };
+    let ((of_today, _), (of_week, with_deploy)) = (sum(1), sum(7));
+    if days.is_empty() {
+        return newest.map_or_else(
+            || "Nothing that worked before has broken.".to_owned(),
+            |row| format!("No regressions in {DAYS} days; the last was on {}.", text::date(row.at_s)),
+        );
+    }
+    let today_said = match of_today {
+        0 => "Nothing has regressed today".to_owned(),
+        n => format!("{} regressed today", text::counted(n, "finding has", "findings have")),
+    };
+    let known = match (of_week, with_deploy) {
+        (0, _) => String::new(),
+        (_, 0) => ", none of them with a deploy we saw".to_owned(),
+        (_, n) => format!(", {} of them with a deploy", text::number(n)),
+    };
+    let last = newest.map_or_else(String::new, |row| format!(" The last was {}.", text::ago(row.at_s, now)));
+    format!("{today_said}, {} in seven days{known}.{last}", text::number(of_week))
+}
+
+fn total(day: &RegressedDay) -> i64 {
+    day.with_deploy + day.document + day.other
+}
+
+fn chart_of(days: &[RegressedDay], today: i64) -> Option<Chart> {
+    let first = today - DAYS + 1;
+    if days.is_empty() {
+        return None;
+    }
+    let of = |value: fn(&RegressedDay) -> i64| {
+        (first..=today).map(|day| Some(days.iter().find(|one| one.day == day).map_or(0, value))).collect()
+    };
+    let series = [
+        Series { name: "With a deploy", class: "1", values: of(|day| day.with_deploy) },
+        Series { name: "New document", class: "2", values: of(|day| day.document) },
+        Series { name: "Other", class: "unjudged", values: of(|day| day.other) },
+    ];
+    let (all, known) = days.iter().fold((0, 0), |(all, known), day| (all + total(day), known + day.with_deploy));
+    let most = days.iter().max_by_key(|day| total(day))?;
+    let caption = match known {
+        0 => format!(
+            "{} in {DAYS} days; most, {}, on {}. No deploy was seen with any.",
+            text::counted(all, "regression", "regressions"),
+            text::number(total(most)),
+            text::day(most.day)
+        ),
+        _ => format!(
+            "{} of {} in {DAYS} days came with a deploy; most, {}, on {}.",
+            text::number(known),
+            text::counted(all, "regression", "regressions"),
+            text::number(total(most)),
+            text::day(most.day)
+        ),
+    };
+    let frame = chart::Frame {
+        id: "broke",
+        title: format!("Regressions per day, {DAYS} days, by what is known of the cause"),
+        description: format!("Stacked bars. {} in all, {} with a deploy.", text::number(all), text::number(known)),
+        first_day: first,
+        is_last_day_open: true,
+    };
+    let rows = days.iter().rev().copied().collect();
+    Some(Chart { plot: chart::bars(frame, &series), caption, rows })
+}
+
+/// Rows of one deploy together, else those of one target on one day; the newest group first.
+fn groups(rows: &[FeedRow], now: i64) -> Vec<Group> {
+    let key = |row: &FeedRow| match row.deploy {
+        Some(deploy) => (0, deploy),
+        None => (1 + row.at_s / 86_400, row.target_id),
+    };
+    let mut keys = Vec::new();
+    for row in rows {
+        if !keys.contains(&key(row)) {
+            keys.push(key(row));
+        }
+    }
+    keys.iter()
+        .map(|one| {
+            let of: Vec<FeedRow> = rows.iter().filter(|row| key(row) == *one).cloned().collect();
+            group(of, now)
+        })
+        .collect()
+}
+
+fn group(rows: Vec<FeedRow>, now: i64) -> Group {
+    let first = &rows[0];
+    let mut targets: Vec<i64> = rows.iter().map(|row| row.target_id).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let findings = text::counted(rows.len() as i64, "finding", "findings");
+    let since = text::brief(first.from_s.unwrap_or(first.at_s), now);
+    let name = text::visible(&first.name, 80);
+    match first.deploy {
+        Some(deploy) => {
+            let sure = first.confidence.as_deref().unwrap_or("possible");
+            let others = targets.len() as i64 - 1;
+            let who = if others == 0 { name } else { format!("{name} and {} more", text::number(others)) };
+            Group {
+                title: format!("Deploy at {who}"),
+                says: format!(
+                    "Since {since} UTC. {} opened with it; that it was this deploy is {sure}.",
+                    text::opened(&findings)
+                ),
+                url: Some(format!("/deploys/{deploy}")),
+                rows,
+            }
+        }
+        None => {
+            let why = match first.cause {
+                Some(Cause::Document) => "Another document came, and no deploy was seen.",
+                Some(Cause::Behaviour) => "The endpoint behaves otherwise, and no deploy was seen.",
+                _ => "What moved cannot be proved.",
+            };
+            Group {
+                title: format!("{name}: no deploy known"),
+                says: format!("Since {since} UTC, {findings}. {why}"),
+                url: first
+                    .cause
+                    .filter(|cause| *cause == Cause::Document)
+                    .map(|_| format!("/targets/{}/diff", first.target_id)),
+                rows,
+            }
+        }
+    }
+}
+
+impl Regressions {
+    fn is_asked(&self) -> bool {
+        filled(Some(&self.query)).is_some()
+    }
+
+    fn offers(&self) -> Vec<String> {
+        let before = if self.query.is_empty() { String::new() } else { format!("{} ", self.query) };
+        FIELDS
+            .into_iter()
+            .flat_map(|field| {
+                let values = field.values();
+                let values = if values.is_empty() { vec![""] } else { values };
+                values.into_iter().map(|value| format!("{before}{}:{value}", field.name())).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+}

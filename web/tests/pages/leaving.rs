@@ -1,0 +1,281 @@
+//! What leaves for programs: the API and its description, downloads, feeds, badges, the registry that we serve.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use plumbline_rules::document::Document;
+use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
+use plumbline_rules::kind::Kind;
+use plumbline_rules::report::Outcome;
+use plumbline_rules::rule::{Axis, Severity};
+use serde_json::Value;
+
+use crate::support::{HOSTILE, World};
+
+/// Every address of the description with its parameters filled in.
+async fn addresses(world: &World) -> Vec<String> {
+    let target = world.target("blocked").await.replace("/targets/", "");
+    let hash = world.get_json(&format!("/targets/{target}")).await.json()["surfaces"][0]["document"].clone();
+    let description = world.get_json("/openapi.json").await.json();
+    let paths = description["paths"].as_object().unwrap().keys();
+    paths
+        .filter(|path| !path.contains("/deploys/{id}") && !path.contains("/incidents/{id}"))
+        .map(|path| {
+            let one = if path.starts_with("/api/v1/targets") { target.as_str() } else { "1" };
+            path.replace("{id}", one)
+                .replace("{hash}", hash.as_str().unwrap())
+                .replace("{family}", "a2a")
+                .replace("{name}", "interface-binding-required")
+                .replace("{slug}", "all")
+                .replace("/failing/{form}", "/failing/csv?rule=a2a/interface-binding-required")
+                .replace("{form}", "csv")
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_address_of_the_description_answers_as_it_says() {
+    let world = World::full().await;
+    let all = addresses(&world).await;
+    assert!(all.len() > 30, "{all:?}");
+    for address in all {
+        let answer = world.get(&address).await;
+        assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.body);
+        assert!(!answer.header("ratelimit").is_empty(), "{address}");
+        if address.contains("/exports/") {
+            assert!(answer.header("content-type").starts_with("text/csv"), "{address}");
+            continue;
+        }
+        assert_eq!(answer.header("content-type"), "application/json", "{address}");
+        let tag = answer.header("etag").to_owned();
+        let again = Request::get(&address).header(header::IF_NONE_MATCH, &tag).body(Body::empty()).unwrap();
+        let again = world.ask(again).await;
+        assert_eq!((again.status, again.body.as_str()), (StatusCode::NOT_MODIFIED, ""), "{address}");
+    }
+}
+
+#[tokio::test]
+async fn our_own_rules_find_nothing_in_our_own_description() {
+    let world = World::empty().await;
+    let body = world.get("/openapi.json").await.body;
+    let given = Given::default();
+    let subject = Subject {
+        kind: Some(Kind::Openapi),
+        version: None,
+        origin: Origin::PublicHost,
+        given: &given,
+        session: None,
+        answer: None,
+    };
+    let report = judge(&Document::from_text(&body), &subject, &Settings::default());
+    let fired = report.results.iter().filter_map(|result| match &result.outcome {
+        Outcome::Fires(places) if result.rule.axis == Axis::Conformity => Some((result.rule.id, places)),
+        _ => None,
+    });
+    let said: Vec<String> = fired
+        .flat_map(|(rule, places)| places.iter().map(move |place| (rule, place)))
+        .filter(|(_, place)| place.severity != Severity::Info)
+        .map(|(rule, place)| format!("{rule} {}: {}", place.pointer, place.message))
+        .collect();
+    assert!(report.results.len() > 20, "the rules could look");
+    assert!(said.is_empty(), "{said:#?}");
+}
+
+#[tokio::test]
+async fn no_description_names_what_it_does_not_define_or_says_a_thing_twice() {
+    let world = World::empty().await;
+    let description = world.get_json("/openapi.json").await.json();
+    let schemas = description["components"]["schemas"].as_object().unwrap();
+    let text = description.to_string();
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    let ids: Vec<&str> = description["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|path| path["get"]["operationId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    let described = schemas["TargetRow"]["properties"]["headline_since_s"]["description"].as_str().unwrap();
+    assert!(described.contains("never judged"), "what a field means comes from its documentation: {described}");
+    let page = world.get("/api").await;
+    assert!(page.words().contains("GET /api/v1/targets/{id}/findings"), "{}", page.words());
+}
+
+#[tokio::test]
+async fn a_list_is_read_to_its_end_by_cursors() {
+    let world = World::empty().await;
+    for n in 0..7 {
+        world.add_card(&format!("h{n}.example"), None).await;
+    }
+    for sort in ["headline", "changed", "name"] {
+        let mut names = BTreeSet::new();
+        let mut cursor = String::new();
+        loop {
+            let page = world.get(&format!("/api/v1/targets?sort={sort}&limit=3{cursor}")).await.json();
+            for item in page["items"].as_array().unwrap() {
+                assert!(names.insert(item["name"].as_str().unwrap().to_owned()), "{sort}: twice");
+            }
+            let Some(next) = page["next"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(names.len(), 7, "{sort}");
+    }
+}
+
+#[tokio::test]
+async fn problems_are_problems_whatever_is_asked_for() {
+    let world = World::empty().await;
+    for (path, status) in [
+        ("/api/v1/targets/99", StatusCode::NOT_FOUND),
+        ("/api/v1/targets?limit=0", StatusCode::BAD_REQUEST),
+        ("/api/v1/targets?cursor=x", StatusCode::BAD_REQUEST),
+        ("/api/v1/targets?q=knd:x", StatusCode::BAD_REQUEST),
+        ("/api/v1/nothing", StatusCode::NOT_FOUND),
+        ("/v0.1/servers?updated_since=yesterday", StatusCode::BAD_REQUEST),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, status, "{path}");
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{path}");
+        assert_eq!(answer.json()["status"], status.as_u16(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn downloads_hold_every_row_and_no_formula() {
+    let world = World::empty().await;
+    for n in 0..612 {
+        world.add_card(&format!("h{n:03}.example"), Some(format!("=SUM({n}),\"x\""))).await;
+    }
+    let answer = world.get("/api/v1/exports/targets/csv?q=kind:a2a-agent").await;
+    assert!(answer.header("content-disposition").contains("plumbline-targets.csv"));
+    assert_eq!(answer.body.matches("\r\n").count(), 613, "a header and every row, over more than one batch");
+    assert!(
+        answer.body.contains("\"'=SUM(7),\"\"x\"\"\"") && !answer.body.contains(",=SUM"),
+        "{}",
+        &answer.body[..600]
+    );
+    let lines = world.get("/api/v1/exports/targets/jsonl").await.body;
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 612);
+    assert_eq!(world.get("/api/v1/exports/targets/xlsx").await.status, StatusCode::NOT_FOUND);
+    let page = world.get("/prevalence?format=csv").await;
+    assert_eq!((page.status, page.header("content-type")), (StatusCode::OK, "text/csv; charset=utf-8; header=present"));
+    let refused = world.get("/methodology?format=csv").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "a page without rows says so");
+}
+
+#[tokio::test]
+async fn feeds_are_well_formed_whatever_a_target_is_called() {
+    let world = World::full().await;
+    let hostile = world.target("hostile").await;
+    for feed in [
+        "/feeds/regressions.atom".to_owned(),
+        "/feeds/incidents.atom".to_owned(),
+        "/feeds/releases.atom".to_owned(),
+        format!("/feeds{hostile}.atom"),
+        "/feeds/owners/harbour.atom".to_owned(),
+        "/feeds/hosts/sound.example.atom".to_owned(),
+        "/feeds/cohorts/a2a-agent.atom".to_owned(),
+        "/feeds/views.atom?q=headline:blocked".to_owned(),
+    ] {
+        let answer = world.get(&feed).await;
+        assert_eq!(answer.status, StatusCode::OK, "{feed}: {}", answer.body);
+        assert_eq!(answer.header("content-type"), "application/atom+xml; charset=utf-8", "{feed}");
+        let body = &answer.body;
+        assert!(body.starts_with("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed "), "{body}");
+        assert!(!body.contains("<script") && !body.contains('\u{1b}') && !body.contains('\u{202e}'), "{feed}: {body}");
+        assert_eq!(body.matches("<entry>").count(), body.matches("</entry>").count());
+        assert_eq!(body.matches("<id>").count(), body.matches("<entry>").count() + 1, "each has an id of its own");
+    }
+    let blocked = world.get("/feeds/views.atom?q=headline:blocked").await.body;
+    assert!(blocked.contains("blocked.example: blocked"), "{blocked}");
+    assert_eq!(world.get("/feeds/owners/nobody.atom").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn badges_say_how_a_target_stands_and_as_of_when() {
+    let world = World::full().await;
+    let number = |target: String| target.replace("/targets/", "");
+    let (sound, blocked, silent) = (
+        number(world.target("sound").await),
+        number(world.target("blocked").await),
+        number(world.target("silent").await),
+    );
+    for (badge, says, color) in [
+        (format!("/badges/target/{sound}.svg"), ">sound</text>", "#007a52"),
+        (format!("/badges/target/{blocked}.svg"), ">blocked</text>", "#84150d"),
+        (format!("/badges/target/{blocked}.svg?metric=clients&style=plain"), ">refused by clients</text>", "#84150d"),
+        (format!("/badges/target/{silent}.svg?metric=errors"), ">not evaluated</text>", "#545a66"),
+        ("/badges/owner/harbour.svg".to_owned(), " of 3 sound</text>", "#84150d"),
+    ] {
+        let answer = world.get(&badge).await;
+        assert_eq!((answer.status, answer.header("content-type")), (StatusCode::OK, "image/svg+xml"), "{badge}");
+        assert!(answer.body.contains(says) && answer.body.contains(color), "{badge}: {}", answer.body);
+        assert!(answer.body.contains("role=\"img\"") && answer.body.contains("aria-label="), "{badge}");
+        assert_eq!(answer.header("cache-control"), "public, max-age=300, stale-while-revalidate=3600", "{badge}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "cross-origin", "{badge} is shown elsewhere");
+        assert!(!answer.header("etag").is_empty(), "{badge}");
+    }
+    let shield = world.get(&format!("/badges/target/{sound}.json")).await.json();
+    assert_eq!((&shield["schemaVersion"], &shield["message"]), (&1.into(), &"sound".into()));
+    let hostile = number(world.target("hostile").await);
+    let answer = world.get(&format!("/badges/target/{hostile}.svg")).await;
+    assert!(!answer.body.contains("<script") && !answer.body.contains("<img"), "{}", answer.body);
+    assert_eq!(world.get("/badges/target/1.svg?metric=mood").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.get("/badges/owner/nobody.svg").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_client_of_the_official_registry_reads_ours() {
+    let world = World::full().await;
+    let mut names = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = world.get(&format!("/v0.1/servers?limit=2{cursor}")).await.json();
+        for entry in page["servers"].as_array().unwrap() {
+            names.push(format!(
+                "{} {}",
+                entry["server"]["name"].as_str().unwrap(),
+                entry["server"]["version"].as_str().unwrap()
+            ));
+            let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
+            assert_eq!(official["status"], "active");
+            assert!(official["publishedAt"].as_str().unwrap().ends_with('Z'));
+            let ours = &entry["_meta"]["example.plumbline/conformance"];
+            assert!(ours["verdict"].is_string() && ours["report"].as_str().unwrap().starts_with("/targets/"));
+        }
+        let Some(next) = page["metadata"]["nextCursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    names.sort();
+    assert_eq!(names, ["io.example/tides 2.0.0", "io.example/weather 1.0.0", "io.example/weather 1.1.0"]);
+    let count = |page: Value| page["servers"].as_array().unwrap().len();
+    assert_eq!(count(world.get("/v0.1/servers?search=weath").await.json()), 1);
+    assert_eq!(count(world.get("/v0.1/servers?version=latest").await.json()), 2);
+    assert_eq!(count(world.get("/v0.1/servers?verdict=blocked").await.json()), 0);
+    assert_eq!(count(world.get("/v0.1/servers?updated_since=2026-11-30T00:00:00Z").await.json()), 3);
+    assert_eq!(count(world.get("/v0.1/servers?updated_since=2027-01-01T00:00:00Z").await.json()), 0);
+    let versions = world.get("/v0.1/servers/io.example%2Fweather/versions").await.json();
+    assert_eq!(count(versions), 2);
+    let one = world.get("/v0.1/servers/io.example%2Fweather/versions/1.0.0").await.json();
+    assert_eq!(one["server"]["version"], "1.0.0");
+    assert_eq!(world.get("/v0.1/servers/io.example%2Fnothing/versions").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_open_leaves_as_sarif() {
+    let world = World::full().await;
+    let target = world.target("blocked").await;
+    let sarif = world.get(&format!("{target}/sarif")).await.json();
+    let run = &sarif["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    let broken = results.iter().find(|one| one["ruleId"] == "a2a/interface-binding-required").unwrap();
+    let index = broken["ruleIndex"].as_u64().unwrap() as usize;
+    assert_eq!(run["tool"]["driver"]["rules"][index]["id"], "a2a/interface-binding-required");
+    assert_eq!(broken["level"], "error");
+    assert!(!sarif.to_string().contains(HOSTILE));
+}

@@ -1,0 +1,164 @@
+//! Pages over all targets: what broke, what is common, groups, search, releases.
+
+use axum::http::StatusCode;
+
+use crate::support::{NOW, SOUND, World};
+
+/// Two cards that were sound for days; one broke an hour ago, the other was mended.
+async fn moved() -> World {
+    let world = World::empty().await;
+    let crawl = world.walk_registry().await;
+    let broken = SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "");
+    for (host, documents) in
+        [("broke.example", [SOUND, SOUND, &broken, &broken]), ("mended.example", [&broken, &broken, SOUND, SOUND])]
+    {
+        world.add_card(host, None).await;
+        for (hours, document) in [80, 40, 2, 1].into_iter().zip(documents) {
+            world.see(crawl, host, document, NOW - hours * 3_600).await;
+        }
+    }
+    world
+}
+
+#[tokio::test]
+async fn what_broke_is_told_by_its_cause_and_drawn_by_day() {
+    let world = moved().await;
+    let page = world.get("/regressions").await;
+    let words = page.words();
+    assert!(
+        words.starts_with("Overview / Regressions") || words.contains("has regressed today, 1 in seven days"),
+        "{words}"
+    );
+    assert!(words.contains("broke.example: no deploy known"), "{words}");
+    assert!(words.contains("Another document came, and no deploy was seen."), "{words}");
+    assert!(page.body.contains("class=\"bar of-2\""), "the bars are drawn");
+    for (query, count) in
+        [("rule:a2a/*", 1), ("-rule:a2a/*", 0), ("host:broke.example severity:error", 1), ("nobody", 0)]
+    {
+        let json = world.get_json(&format!("/regressions?q={}", query.replace(' ', "%20"))).await.json();
+        assert_eq!(json["regressions"].as_array().unwrap().len(), count, "{query}");
+    }
+    let wrong = world.get("/regressions?q=profile:1.0").await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    assert!(wrong.body.contains("<mark>profile:1.0</mark>"), "{}", wrong.words());
+    let empty = World::empty().await.get("/regressions").await.words();
+    assert!(empty.contains("Nothing that worked before has broken."), "{empty}");
+}
+
+#[tokio::test]
+async fn a_week_fits_on_one_page_and_into_markdown() {
+    let world = moved().await;
+    let page = world.get("/regressions/2026-w49").await.words();
+    assert!(
+        page.contains("Week 49 of 2026: 1 regressed, 0 opened without a past, 1 were mended; 0")
+            || page.contains("as many as were mended"),
+        "{page}"
+    );
+    let markdown = world.get("/regressions/2026-w49.md").await;
+    assert_eq!(markdown.header("content-type"), "text/markdown; charset=utf-8");
+    assert!(
+        markdown.body.contains("| broke.example | `a2a/interface-binding-required` | Error | open |"),
+        "{}",
+        markdown.body
+    );
+    let quiet = world.get("/regressions/2026-w40").await.words();
+    assert!(quiet.contains("Week 40 of 2026: nothing opened and nothing was mended."), "{quiet}");
+    for none in ["2026-w60", "lately"] {
+        assert_eq!(world.get(&format!("/regressions/{none}")).await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+}
+
+#[tokio::test]
+async fn prevalence_is_failing_of_judged_and_says_what_moved() {
+    let world = moved().await;
+    let json = world.get_json("/prevalence").await.json();
+    let rules = json["rules"].as_array().unwrap();
+    let rule = rules.iter().find(|rule| rule["rule"] == "a2a/interface-binding-required").unwrap();
+    assert_eq!(
+        (rule["failing"].as_i64(), rule["evaluated"].as_i64(), rule["share"].as_i64()),
+        (Some(1), Some(2), Some(5_000))
+    );
+    let page = world.get("/prevalence?family=a2a").await;
+    assert!(page.body.contains("class=\"grid heat\"") && page.body.contains("class=\"dot-row\""), "{}", page.words());
+    let facts = world.get_json("/prevalence?facts=1").await.json();
+    assert!(facts["rules"].as_array().unwrap().iter().all(|rule| rule["rule"] != "a2a/interface-binding-required"));
+    assert_eq!(world.get("/prevalence?cohort=nobody").await.status, StatusCode::BAD_REQUEST);
+    let empty = World::empty().await.get("/prevalence").await.words();
+    assert!(empty.contains("Nothing has been judged by rules like these yet."), "{empty}");
+}
+
+#[tokio::test]
+async fn cohorts_owners_hosts_and_tags_have_a_page_each() {
+    let world = World::full().await;
+    let cohort = world.get("/cohorts/a2a-agent").await.words();
+    assert!(cohort.contains("could judge among A2A agents are sound"), "{cohort}");
+    assert!(world.get("/cohorts").await.words().contains("MCP servers"));
+    let owner = world.get("/owners/harbour").await;
+    assert!(owner.words().contains("Harbour Office: of 4 targets, 1 is blocked"), "{}", owner.words());
+    assert!(owner.body.contains("src=\"/badges/owner/harbour.svg\""));
+    assert!(world.get("/hosts/sound.example").await.words().contains("sound.example: of 1 target, 1 is sound"));
+    for none in ["/cohorts/nobody", "/owners/nobody", "/hosts/nobody.example", "/tags/nothing=1"] {
+        assert_eq!(world.get(none).await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_finds_targets_rules_owners_and_hosts_or_jumps() {
+    let world = World::full().await;
+    let json = world.get_json("/search?q=sound").await.json();
+    assert_eq!(
+        (json["targets"][0]["name"].as_str(), json["hosts"][0]["slug"].as_str()),
+        (Some("sound.example"), Some("sound.example"))
+    );
+    let json = world.get_json("/search?q=binding%20required").await.json();
+    assert!(
+        json["rules"].as_array().unwrap().iter().any(|rule| rule["rule"] == "a2a/interface-binding-required"),
+        "{json}"
+    );
+    assert_eq!(world.get_json("/search?q=harb").await.json()["owners"][0]["slug"], "harbour");
+    let jump = world.get("/search?q=a2a/interface-binding-required").await;
+    assert_eq!(
+        (jump.status, jump.header("location")),
+        (StatusCode::SEE_OTHER, "/rules/a2a/interface-binding-required")
+    );
+    let terms = world.get("/search?q=headline:blocked").await;
+    assert_eq!(terms.header("location"), "/targets?q=headline%3Ablocked");
+    let nothing = world.get("/search?q=zzzzz").await.words();
+    assert!(nothing.contains("Nothing begins with “zzzzz”."), "{nothing}");
+}
+
+#[tokio::test]
+async fn changes_of_rules_and_two_crawls_are_compared() {
+    let world = World::full().await;
+    let changes = world.get("/changes").await.words();
+    assert!(
+        changes.contains("Ruleset 2026.11 with") && changes.contains("The first that this database judged with."),
+        "{changes}"
+    );
+    assert!(world.get("/methodology").await.words().contains("When a finding is believed"));
+    let compare = world.get("/compare").await.words();
+    assert!(compare.contains("There are not two crawls yet to compare."), "{compare}");
+    let second = world.walk_registry().await;
+    world
+        .store
+        .finish_crawl(
+            second,
+            &plumbline_store::sources::CrawlEnd { state: plumbline_store::words::CrawlState::Complete, note: None },
+            NOW - 60,
+        )
+        .await
+        .unwrap();
+    let compare = world.get("/compare?a=1&b=2").await.words();
+    assert!(compare.contains("From crawl 1 to crawl 2: 0 improved, 0 worsened"), "{compare}");
+    assert_eq!(world.get("/compare?a=77").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn without_deploys_and_outages_their_pages_say_so() {
+    let world = World::full().await;
+    assert!(world.get("/deploys").await.words().contains("No sign of a deploy has been seen."));
+    assert!(world.get("/incidents").await.words().contains("No shared outage has been recorded."));
+    for none in ["/deploys/7", "/incidents/7", "/deploys/x"] {
+        assert_eq!(world.get(none).await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+}
