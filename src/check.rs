@@ -7,7 +7,7 @@ mod inputs;
 mod json;
 mod junit;
 mod lines;
-mod live;
+pub mod live;
 mod markdown;
 mod sarif;
 mod selection;

@@ -1,6 +1,7 @@
 //! `plumbline`: reads the command line, runs one subcommand, prints what went wrong as one sentence from outside in.
 
 mod check;
+mod checker;
 mod config;
 mod crawl;
 mod demo;

@@ -99,6 +99,7 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
         store: store.clone(),
         settings: sites,
         status: watched,
+        checker: crate::checker::checker(present.clone()),
         now: plumbline_web::system_now,
         started_at: plumbline_web::system_now(),
         numbers: crate::numbers::since_start,

@@ -14,6 +14,7 @@ use plumbline_crawler::words;
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Subject, judge};
 use plumbline_rules::kind::Kind;
+use plumbline_rules::report::Report;
 use plumbline_rules::session::Surface;
 use plumbline_rules::session_judge::{document_of, judge_session, origin};
 use plumbline_rules::standing::Standing;
@@ -58,6 +59,45 @@ pub fn judge_url(url: &str, arguments: &Arguments, settings: &Settings) -> Resul
         Some(Kind::McpEndpoint) => Ok(judged_endpoint(&observed, arguments, settings)),
         _ => judged_document(url, kind, &observed, arguments, settings),
     }
+}
+
+/// Asks one address and judges what came, without a terminal: what the page `/check` does.
+///
+/// # Errors
+/// When there is nothing to judge, or we failed.
+pub async fn look(url: &str, client: &Client, settings: &Settings) -> Result<(Document, Report)> {
+    let address = card_address(url).map_err(anyhow::Error::msg)?;
+    let names_a_card = address.legacy_url.is_some() || url.ends_with("agent.json") || url.ends_with("agent-card.json");
+    let judging = settings.judging();
+    if !names_a_card && names_an_endpoint(url) {
+        let ask = EndpointAsk { url: url.to_owned(), headers: Vec::new(), odd: false };
+        let probing = ProbeSettings { again_ms: 0, ..settings.probe.clone() };
+        let observed = probe::mcp::observe(client, &ask, &probing).await?;
+        let report = judge_session(&observed.session, Surface::Mcp, None, &Given::default(), &judging);
+        return Ok((Document::read(b""), report));
+    }
+    let kind = names_a_card.then_some(Kind::AgentCard);
+    let observed = if names_a_card {
+        let ask = CardAsk { url: address.url, legacy_url: address.legacy_url, ..CardAsk::default() };
+        probe::a2a::observe(client, &ask, &KeySets::default()).await?
+    } else {
+        probe::document::observe(client, url, Kind::Unknown, &[], None).await?
+    };
+    let Body::Answer(answer) = observed.body else { bail!("{}", what_came(&observed)) };
+    let exchange = &observed.session.exchanges[answer];
+    let Some(response) = &exchange.response else { bail!("{}", what_came(&observed)) };
+    let given = Given { url: Some(exchange.request.url.clone()), ..Given::default() };
+    let subject = Subject {
+        kind,
+        version: None,
+        origin: origin(&given, None),
+        given: &given,
+        session: Some(&observed.session),
+        answer: Some(answer),
+    };
+    let document = document_of(response);
+    let report = judge(&document, &subject, &judging);
+    Ok((document, report))
 }
 
 /// Starts a command, talks to it over its standard streams, and judges what it said.

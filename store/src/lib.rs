@@ -46,6 +46,7 @@ pub mod probes;
 pub mod query;
 pub mod reach;
 pub mod record;
+pub mod reports;
 mod rows;
 pub mod rulesets;
 pub mod sizes;

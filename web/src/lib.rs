@@ -8,9 +8,9 @@
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
 //! - [`chart`] series to geometry, [`lanes`] what lasted to bars, [`diff`] what changed between two documents,
 //!   [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
-//! - [`api`] the same for programs, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks;
+//! - [`api`] the same for programs, and what they tell, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
-//! - [`operator`] who may change anything, [`api`] what programs tell and ask;
+//! - [`checker`] what judges an address on the spot, given by the binary; [`operator`] who may change anything;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
 //! - [`status`] what the crawler is doing, filled by the binary.
 
@@ -19,6 +19,7 @@ mod assets;
 mod atom;
 mod cache;
 mod chart;
+mod checker;
 mod clients;
 mod diff;
 mod error;
@@ -42,6 +43,7 @@ use plumbline_store::Store;
 use plumbline_store::housekeeping::Retention;
 use tokio::sync::watch;
 
+pub use checker::{Ask, CheckedUrl, Checker};
 pub use openmetrics::Distribution;
 pub use routes::router;
 pub use status::{CrawlStatus, ProcessNumbers, RunningPass, Unreached};
@@ -55,6 +57,8 @@ pub struct WebState {
     pub settings: watch::Receiver<Arc<SiteSettings>>,
     /// What the crawler is doing.
     pub status: watch::Receiver<CrawlStatus>,
+    /// What judges on the spot what people bring.
+    pub checker: Checker,
     /// The clock, in Unix seconds; a fixed one in tests.
     pub now: fn() -> i64,
     /// When the process began, in Unix seconds.

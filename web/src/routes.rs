@@ -16,8 +16,8 @@ use crate::pages::{
     overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
 };
 use crate::pages::{
-    badges, changes, cohorts, compare, deploys, feeds, group, incidents, methodology, prevalence, registry,
-    regressions, sarif, search, week,
+    almanac, badges, changes, check, cohorts, compare, deploys, feeds, group, incidents, methodology, onboarding,
+    prevalence, registry, regressions, sarif, search, status, week,
 };
 use crate::{WebState, api, assets, error};
 
@@ -60,6 +60,13 @@ pub fn router(state: WebState) -> Router {
         .route("/compare", get(compare::show))
         .route("/changes", get(changes::show))
         .route("/methodology", get(methodology::show))
+        .route("/check", get(check::form).post(check::begin))
+        .route("/reports/{id}", get(check::show))
+        .route("/almanac", get(almanac::newest))
+        .route("/almanac/{month}", get(almanac::show))
+        .route("/status", get(status::all))
+        .route("/status/{slug}", get(status::one))
+        .route("/onboarding", get(onboarding::show))
         .route("/surfaces/{id}/session", get(session::download))
         .route("/documents/{hash}", get(document::show))
         .route("/documents/{hash}/raw", get(document::raw))

@@ -21,7 +21,7 @@ use crate::words;
 /// Days of the grid: as long as single probes are kept.
 const DAYS: i64 = 14;
 /// Probes listed one by one.
-const LISTED: usize = 100;
+const LISTED: usize = 48;
 
 /// The probes of one target.
 #[derive(Template, Serialize)]

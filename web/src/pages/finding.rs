@@ -55,7 +55,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     let finding = state.store.finding(id).await?.ok_or_else(unknown)?;
     let spans = state.store.finding_spans(id, SPANS).await?;
     let rule = catalogue::find(&finding.finding.rule);
-    let window = Window::up_to(visit.now, 365, finding.finding.first_seen_s);
+    let window = Window::up_to(visit.now, 365, finding.finding.first_seen_s.min(visit.now - 30 * 86_400));
     let lasted: Vec<Lasted> =
         spans.iter().map(|span| Lasted { class: "l-open", from_s: span.from_s, to_s: span.to_s }).collect();
     let page = FindingPage {

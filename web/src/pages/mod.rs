@@ -1,8 +1,10 @@
 //! One file a page: what it holds, how it is loaded, and a template of the same name.
 
 pub mod about;
+pub mod almanac;
 pub mod badges;
 pub mod changes;
+pub mod check;
 pub mod checks;
 pub mod clients;
 pub mod cohorts;
@@ -22,6 +24,7 @@ pub mod incidents;
 pub mod instance;
 pub mod methodology;
 pub mod metrics;
+pub mod onboarding;
 pub mod overview;
 pub mod prevalence;
 pub mod registry;
@@ -31,6 +34,7 @@ pub mod rules;
 pub mod sarif;
 pub mod search;
 pub mod session;
+pub mod status;
 pub mod steer;
 pub mod tabs;
 pub mod target;

@@ -23,7 +23,7 @@ use crate::text;
 use crate::week::Week;
 
 /// Rules in the dot plot.
-const DOTS: usize = 40;
+const DOTS: usize = 30;
 /// Rules and weeks of the heat map.
 const HEAT_RULES: usize = 12;
 const WEEKS: i64 = 13;
@@ -147,7 +147,12 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         as_of_s: visit.now,
         answer: answer(&rows, cohort, &choice),
         cohort: cohort.slug.clone(),
-        dots: rows.iter().take(DOTS).map(|row| dot(row, top)).collect(),
+        dots: rows
+            .iter()
+            .filter(|row| row.now.failing > 0 || row.before.unwrap_or(0) > 0)
+            .take(DOTS)
+            .map(|row| dot(row, top))
+            .collect(),
         movers: movers(&rows, &choice),
         top,
         heat,
@@ -222,7 +227,10 @@ fn is_wanted(rule: &Rule, choice: &Choice) -> bool {
     } else {
         rule.axis == Axis::Conformity && rule.class == Class::Finding
     };
+    // Hints count for nothing; whoever wants them asks for them.
+    let is_counted = choice.facts || choice.severity.is_some() || rule.severity != Severity::Info;
     is_kind
+        && is_counted
         && choice.family.as_deref().is_none_or(|family| rule.family() == family)
         && choice.severity.is_none_or(|severity| rule.severity == severity)
         && choice.impact.is_none_or(|impact| rule.impact == Some(impact))
@@ -230,12 +238,10 @@ fn is_wanted(rule: &Rule, choice: &Choice) -> bool {
 
 /// Hundredths of a percent point in words: `+0.6 points`.
 fn points(hundredths: i64) -> String {
-    let sign = if hundredths > 0 {
-        "+"
-    } else if hundredths < 0 {
-        "−"
-    } else {
-        "±"
+    let sign = match hundredths {
+        5.. => "+",
+        ..=-5 => "−",
+        _ => return "±0.0\u{a0}pt".to_owned(),
     };
     format!("{sign}{:.1}\u{a0}pt", hundredths.abs() as f64 / 100.0)
 }

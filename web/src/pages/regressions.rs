@@ -216,12 +216,9 @@ fn chart_of(days: &[RegressedDay], today: i64) -> Option<Chart> {
     Some(Chart { plot: chart::bars(frame, &series), caption, rows })
 }
 
-/// Rows of one deploy together, else those of one target on one day; the newest group first.
+/// Rows of one deploy together, else those of one day; the newest group first.
 fn groups(rows: &[FeedRow], now: i64) -> Vec<Group> {
-    let key = |row: &FeedRow| match row.deploy {
-        Some(deploy) => (0, deploy),
-        None => (1 + row.at_s / 86_400, row.target_id),
-    };
+    let key = |row: &FeedRow| row.deploy.map_or((1, row.at_s / 86_400), |deploy| (0, deploy));
     let mut keys = Vec::new();
     for row in rows {
         if !keys.contains(&key(row)) {
@@ -241,40 +238,31 @@ fn group(rows: Vec<FeedRow>, now: i64) -> Group {
     let mut targets: Vec<i64> = rows.iter().map(|row| row.target_id).collect();
     targets.sort_unstable();
     targets.dedup();
-    let findings = text::counted(rows.len() as i64, "finding", "findings");
-    let since = text::brief(first.from_s.unwrap_or(first.at_s), now);
-    let name = text::visible(&first.name, 80);
-    match first.deploy {
-        Some(deploy) => {
-            let sure = first.confidence.as_deref().unwrap_or("possible");
-            let others = targets.len() as i64 - 1;
-            let who = if others == 0 { name } else { format!("{name} and {} more", text::number(others)) };
-            Group {
-                title: format!("Deploy at {who}"),
-                says: format!(
-                    "Since {since} UTC. {} opened with it; that it was this deploy is {sure}.",
-                    text::opened(&findings)
-                ),
-                url: Some(format!("/deploys/{deploy}")),
-                rows,
-            }
-        }
-        None => {
-            let why = match first.cause {
-                Some(Cause::Document) => "Another document came, and no deploy was seen.",
-                Some(Cause::Behaviour) => "The endpoint behaves otherwise, and no deploy was seen.",
-                _ => "What moved cannot be proved.",
-            };
-            Group {
-                title: format!("{name}: no deploy known"),
-                says: format!("Since {since} UTC, {findings}. {why}"),
-                url: first
-                    .cause
-                    .filter(|cause| *cause == Cause::Document)
-                    .map(|_| format!("/targets/{}/diff", first.target_id)),
-                rows,
-            }
-        }
+    let findings = text::opened(&text::counted(rows.len() as i64, "finding", "findings"));
+    if let Some(deploy) = first.deploy {
+        let since = text::brief(first.from_s.unwrap_or(first.at_s), now);
+        let name = text::visible(&first.name, 80);
+        let sure = first.confidence.as_deref().unwrap_or("possible");
+        let others = targets.len() as i64 - 1;
+        let who = if others == 0 { name } else { format!("{name} and {} more", text::number(others)) };
+        return Group {
+            title: format!("Deploy at {who}"),
+            says: format!("Since {since} UTC. {findings} opened with it; that it was this deploy is {sure}."),
+            url: Some(format!("/deploys/{deploy}")),
+            rows,
+        };
+    }
+    let documents = rows.iter().filter(|row| row.cause == Some(Cause::Document)).count() as i64;
+    let why = match (documents, rows.len() as i64 - documents) {
+        (_, 0) => "Another document came each time, and no deploy was seen.".to_owned(),
+        (0, _) => "The document stayed; behaviour moved, or what moved cannot be proved.".to_owned(),
+        (n, _) => format!("Another document came with {} of them; no deploy was seen.", text::number(n)),
+    };
+    Group {
+        title: format!("{}, no deploy known", text::date(first.at_s)),
+        says: format!("{findings} at {}. {why}", text::counted(targets.len() as i64, "target", "targets")),
+        url: None,
+        rows,
     }
 }
 

@@ -33,6 +33,9 @@ pub const SOUND: &str = include_str!("../../../rules/examples/a2a-1.0.json");
 pub const HOSTILE: &str =
     "</title><script>alert(1)</script>\u{202e}gnp.exe\u{200b}\u{1b}[2J\"'><img src=x onerror=alert(2)>";
 
+/// A name that would run if it were not escaped, and that fits into a JSON string.
+pub const HOSTILE_NAME: &str = "<script>alert(1)</script>";
+
 /// A database, the status of the crawler, and the router over both.
 pub struct World {
     pub store: Store,
@@ -108,6 +111,10 @@ impl World {
             store: store.clone(),
             settings,
             status: receiver,
+            checker: plumbline_web::Checker {
+                ask: Some(Arc::new(|url| Box::pin(async move { asked(&url) }))),
+                ..plumbline_web::Checker::default()
+            },
             now: || NOW,
             started_at: NOW - 7_200,
             numbers,
@@ -290,12 +297,34 @@ impl World {
                 "/compare",
                 "/changes",
                 "/methodology",
+                "/check",
+                "/almanac/2026-11",
+                "/status",
+                "/onboarding",
                 "/api",
             ]
             .map(str::to_owned),
         );
         pages
     }
+}
+
+/// What the binary would have found at an address.
+fn asked(url: &str) -> Result<plumbline_web::CheckedUrl, String> {
+    if url != "sound.example" {
+        return Err("its name could not be resolved".to_owned());
+    }
+    let given = Given::default();
+    let subject = Subject {
+        kind: Some(Kind::AgentCard),
+        version: None,
+        origin: Origin::PublicHost,
+        given: &given,
+        session: None,
+        answer: None,
+    };
+    let report = judge(&Document::from_text(SOUND), &subject, &Settings::default());
+    Ok(plumbline_web::CheckedUrl { text: SOUND.to_owned(), report })
 }
 
 /// What a process might have counted.

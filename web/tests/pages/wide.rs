@@ -29,9 +29,9 @@ async fn what_broke_is_told_by_its_cause_and_drawn_by_day() {
         words.starts_with("Overview / Regressions") || words.contains("has regressed today, 1 in seven days"),
         "{words}"
     );
-    assert!(words.contains("broke.example: no deploy known"), "{words}");
-    assert!(words.contains("Another document came, and no deploy was seen."), "{words}");
-    assert!(page.body.contains("class=\"bar of-2\""), "the bars are drawn");
+    assert!(words.contains("Deploy at broke.example"), "{words}");
+    assert!(words.contains("opened with it; that it was this deploy is"), "{words}");
+    assert!(page.body.contains("class=\"bar of-1\""), "the bars are drawn");
     for (query, count) in
         [("rule:a2a/*", 1), ("-rule:a2a/*", 0), ("host:broke.example severity:error", 1), ("nobody", 0)]
     {
@@ -161,4 +161,66 @@ async fn without_deploys_and_outages_their_pages_say_so() {
     for none in ["/deploys/7", "/incidents/7", "/deploys/x"] {
         assert_eq!(world.get(none).await.status, StatusCode::NOT_FOUND, "{none}");
     }
+}
+
+#[tokio::test]
+async fn what_people_bring_is_judged_and_its_report_keeps_its_address() {
+    let world = World::empty().await;
+    let send = |form: String| {
+        let request = axum::http::Request::post("/check")
+            .header(axum::http::header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(axum::body::Body::from(form))
+            .unwrap();
+        world.ask(request)
+    };
+    let escaped = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let broken =
+        SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "").replace("Tide Tables", crate::support::HOSTILE_NAME);
+    let sent = send(format!("text={}&kind=a2a-card", escaped(&broken))).await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER);
+    let url = sent.header("location").to_owned();
+    assert!(url.starts_with("/reports/") && url.len() > 40, "nobody guesses {url}");
+    let page = world.get(&url).await;
+    assert!(
+        page.words().contains("Blocked: ") && page.words().contains("a2a/interface-binding-required"),
+        "{}",
+        page.words()
+    );
+    assert!(!page.body.contains("<script>"), "what was pasted is shown and never run");
+    let asked = send("url=sound.example".to_owned()).await;
+    let url = asked.header("location").to_owned();
+    let mut report = world.get_json(&url).await.json();
+    for _ in 0..200 {
+        if report["is_running"] == false {
+            break;
+        }
+        tokio::task::yield_now().await;
+        report = world.get_json(&url).await.json();
+    }
+    assert_eq!(
+        (report["is_running"].as_bool(), report["report"]["kind"].as_str()),
+        (Some(false), Some("a2a-card")),
+        "{report}"
+    );
+    for (form, status) in [("", StatusCode::BAD_REQUEST), ("url=a&text=b", StatusCode::BAD_REQUEST)] {
+        assert_eq!(send(form.to_owned()).await.status, status, "{form}");
+    }
+    assert_eq!(world.get("/reports/0123").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_almanac_the_status_page_and_the_first_steps_say_where_things_stand() {
+    let world = World::full().await;
+    let almanac = world.get("/almanac/2026-11").await;
+    assert!(almanac.words().contains("At the end of November 2026, "), "{}", almanac.words());
+    assert!(almanac.body.contains("id=\"verdicts-t\"") && almanac.body.contains("id=\"broke-t\""));
+    assert_eq!(world.get("/almanac").await.header("location"), "/almanac/2026-11");
+    for none in ["/almanac/2026-13", "/almanac/2027-01", "/almanac/x", "/status/shop"] {
+        assert_eq!(world.get(none).await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+    assert!(world.get("/status").await.words().contains("No component is named for this page yet."));
+    let steps = world.get("/onboarding").await.words();
+    assert!(steps.contains("1. Say what to watch done") && steps.contains("2. The first crawl done"), "{steps}");
+    let empty = World::empty().await.get("/onboarding").await.words();
+    assert!(empty.contains("Four steps to the first verdict"), "{empty}");
 }
