@@ -17,6 +17,7 @@ const MARGIN: Duration = Duration::from_secs(20);
 const MOST_LINES: usize = 25;
 
 #[derive(clap::Args)]
+#[command(disable_version_flag = true)]
 #[command(after_help = "Examples:
   plumbline deploy --target agent.example.com --version 1.4.2 --wait
   plumbline deploy --owner harbour --version 1.4.2 --dedupe-key $PIPELINE_ID --wait 600 --fail-on warning

@@ -122,3 +122,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
     error.chain().any(|cause| of_io(cause).or_else(|| of_json(cause)) == Some(std::io::ErrorKind::BrokenPipe))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_line_can_be_read() {
+        super::CommandLine::command().debug_assert();
+    }
+}

@@ -240,7 +240,7 @@ async fn finding_states(on: &mut AnyConnection) -> Result<Checked> {
          FROM finding
          LEFT JOIN finding_span ON finding_span.finding_id = finding.id AND finding_span.to_s IS NULL
          GROUP BY finding.id, finding.state, finding.opened_s
-         HAVING (finding.state IN ('open', 'clearing')
+         HAVING (finding.state IN ('open', 'clearing', 'flapping')
                  AND (COUNT(finding_span.from_s) <> 1 OR MIN(finding_span.from_s) <> finding.opened_s))
              OR (finding.state IN ('pending', 'resolved', 'retired') AND COUNT(finding_span.from_s) > 0)
          ORDER BY finding.id",
@@ -250,7 +250,7 @@ async fn finding_states(on: &mut AnyConnection) -> Result<Checked> {
     let says = rows.iter().map(|row| {
         let (id, state, open): (i64, String, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         Ok(match open {
-            1 if state == "open" || state == "clearing" => {
+            1 if matches!(state.as_str(), "open" | "clearing" | "flapping") => {
                 format!("finding {id} is {state}, but not since its open span began")
             }
             open => format!("finding {id} is {state} and has {open} open spans"),
