@@ -574,7 +574,8 @@ async fn outcome(w: &mut Writing, deploy: i64, target: i64, at_s: i64, now_s: i6
     let surfaces = sqlx::query(
         "SELECT surface.last_attempt_s, surface.last_ok_s, surface.verifying, surface.reach,
                 (SELECT COUNT(*) FROM finding
-                 WHERE finding.surface_id = surface.id AND finding.state IN ('pending', 'clearing'))
+                 WHERE finding.surface_id = surface.id AND finding.state IN ('pending', 'clearing')),
+                surface.urgent
          FROM target_surface
          JOIN surface ON surface.id = target_surface.surface_id
          WHERE target_surface.target_id = $1 AND target_surface.removed_s IS NULL AND surface.retired_s IS NULL
@@ -586,7 +587,9 @@ async fn outcome(w: &mut Writing, deploy: i64, target: i64, at_s: i64, now_s: i6
     let (mut is_quiet, mut looked, mut answered) = (true, 0, 0);
     for row in &surfaces {
         let since = |s: Option<i64>| s.is_some_and(|s| s >= at_s);
-        let is_looked_at = since(row.try_get(0)?);
+        // A look in the very second of the deploy may have come before it; whoever asked for one waits for that.
+        let is_asked_for = row.try_get::<i64, _>(5)? == 1;
+        let is_looked_at = since(row.try_get(0)?) && !is_asked_for;
         let reach: ReachState = word("surface", row.try_get(3)?)?;
         let waits = row.try_get::<i64, _>(2)? + row.try_get::<i64, _>(4)? > 0 || reach == ReachState::Suspect;
         is_quiet &= is_looked_at && !waits;

@@ -90,7 +90,10 @@ async fn what_we_are_told_of_is_certain_and_told_twice_is_told_once() {
     for_each_database(async |store| {
         let surface = settled_card(&store).await;
         let at = NOON + DAY + HOUR;
+        // Somebody happened to look in the very second of the deploy, before it.
+        store.record(&[look(&store, surface, at - 60, "1.0", "{\"v\":1}", "PF").await]).await.unwrap();
         let id = store.mark_deploy(TARGET, &marker(at - 60, "run 7")).await.unwrap();
+        store.recheck(TARGET, at - 60).await.unwrap();
         assert_eq!(store.mark_deploy(TARGET, &marker(at + 600, "run 7")).await.unwrap(), id);
         assert_eq!(store.settle_deploys(at).await.unwrap(), 0, "nobody looked yet");
         // The same version under another document: the signal belongs to the deploy we know.
