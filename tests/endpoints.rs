@@ -47,6 +47,8 @@ const CONFIRMED: &[(&str, &str, &str)] = &[
     ("mcp-fastmcp-4", "mcp/origin-not-validated-local", "serves a foreign Origin"),
     ("mcp-py-1.12", "mcp/origin-not-validated-local", "serves a foreign Origin"),
     ("mcp-py-1.9", "mcp/origin-not-validated-local", "serves a foreign Origin"),
+    // The revision it answers is 2024-11-05, whose transports page has the same warning for servers over HTTP.
+    ("mcp-py-1.8", "mcp/origin-not-validated-local", "serves a foreign Origin"),
     // 2025-03-26 basic, Batching: implementations MUST support receiving batches; it answers 400.
     ("mcp-py-1.9", "mcp/batch-rejected", "refuses a batch"),
 ];

@@ -91,6 +91,7 @@ pub(crate) async fn observe(
         let context = content_hash(context(crawler, &given, &report).as_bytes());
         Judged { is_complete: report.has_document, ..Judged::of(&report, ruleset, context) }
     });
+    let has_shown = judged.is_some();
     let described = self_description(&observed.session).filter(|_| judged.is_some());
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
@@ -115,6 +116,7 @@ pub(crate) async fn observe(
         fires_on_old: None,
         place: place_of(&observed.session),
         session: kept(&observed.recorded(), None),
+        standing: has_shown.then_some(standing),
         links: None,
         next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,
     })

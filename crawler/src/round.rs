@@ -362,6 +362,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         fires_on_old,
         place: place_of(&seen.observed.session),
         session,
+        standing: None,
         links,
         next_due_s,
     })
@@ -395,6 +396,7 @@ fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Dura
         fires_on_old: None,
         place: None,
         session: None,
+        standing: None,
         links: None,
         next_due_s: Some(now_s + after_s),
     }

@@ -241,6 +241,7 @@ impl Observer {
             fires_on_old: None,
             place: None,
             session: None,
+            standing: None,
             links: None,
             next_due_s: None,
         };

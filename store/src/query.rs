@@ -7,9 +7,11 @@
 use std::fmt;
 use std::ops::Range;
 
+use plumbline_rules::conversation::Era;
 use plumbline_rules::kind::Known;
 use plumbline_rules::report::Headline;
 use plumbline_rules::rule::{Impact, Severity};
+use plumbline_rules::standing::Access;
 use serde::Serialize;
 
 use crate::views::TargetFilter;
@@ -55,11 +57,15 @@ pub enum Field {
     Added,
     /// Whether an accepted deviation is among its findings.
     Waived,
+    /// What an MCP endpoint of it speaks.
+    Era,
+    /// Who gets into an MCP endpoint of it.
+    Access,
 }
 
 impl Field {
     /// Every field, in the order of a query that we write ourselves.
-    pub const ALL: [Field; 18] = [
+    pub const ALL: [Field; 20] = [
         Field::Kind,
         Field::Headline,
         Field::Profile,
@@ -78,6 +84,8 @@ impl Field {
         Field::Changed,
         Field::Added,
         Field::Waived,
+        Field::Era,
+        Field::Access,
     ];
 
     /// As it is written before the colon.
@@ -102,6 +110,8 @@ impl Field {
             Field::Changed => "changed",
             Field::Added => "added",
             Field::Waived => "waived",
+            Field::Era => "era",
+            Field::Access => "access",
         }
     }
 
@@ -125,6 +135,8 @@ impl Field {
             Field::Impact => Impact::ALL.iter().map(|word| word.as_str()).collect(),
             Field::Severity => Severity::ALL.iter().map(|word| word.as_str()).collect(),
             Field::Security | Field::Waived => vec!["yes", "no"],
+            Field::Era => Era::ALL.iter().map(|word| word.as_str()).collect(),
+            Field::Access => Access::ALL.iter().map(|word| word.as_str()).collect(),
             Field::Changed | Field::Added => vec!["<24h", "<7d", "<30d", ">30d", ">90d"],
             Field::Profile
             | Field::Rule
@@ -159,6 +171,8 @@ impl Field {
             Field::Changed => "when it last changed: <7d within, >7d longer ago",
             Field::Added => "when it was first seen: <7d within, >7d longer ago",
             Field::Waived => "whether an accepted deviation is among its findings",
+            Field::Era => "which revisions an MCP endpoint of it speaks: those with a handshake, that without, or both",
+            Field::Access => "who gets into an MCP endpoint of it",
         }
     }
 }
@@ -417,6 +431,8 @@ fn add(filter: &mut TargetFilter, term: &Term, now_s: i64) -> Result<(), String>
         }
         Field::Security => only.security = Some(yes_or_no(term)? != not),
         Field::Waived => only.waived = Some(yes_or_no(term)? != not),
+        Field::Era => *pick(not, &mut only.era, &mut only.not.era) = Some(word(term)?),
+        Field::Access => *pick(not, &mut only.access, &mut only.not.access) = Some(word(term)?),
         Field::Changed => {
             let (is_within, span_s) = age(term)?;
             *pick(is_within != not, &mut only.changed_before_s, &mut only.changed_after_s) = Some(now_s - span_s);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plumbline_rules::reach::Outcome;
+use plumbline_rules::standing::Standing;
 use sqlx::Row;
 
 use crate::Store;
@@ -74,6 +75,8 @@ pub struct Observation {
     pub fires_on_old: Option<Vec<String>>,
     /// The recorded conversation as JSON.
     pub session: Option<Vec<u8>>,
+    /// What it shows about an endpoint as a whole; `None`: it is none, or this look showed nothing.
+    pub standing: Option<Standing>,
     /// The surfaces that the document leads to, where it was read for them; `None` leaves those that are known.
     pub links: Option<Vec<Link>>,
     /// When the surface is due next; `None` takes it off the schedule.
@@ -1049,6 +1052,7 @@ async fn write_surface(
              last_attempt_s = $25, last_status = $26, last_took_ms = $27, etag = $28, last_modified = $29,
              next_due_s = CASE WHEN paused = 1 THEN NULL ELSE $30 END,
              verifying = $31, verify_from_s = $32,
+             era = COALESCE($33, era), access = COALESCE($34, access), standing = COALESCE($35, standing),
              urgent = CASE WHEN urgent = 1 THEN 0 ELSE urgent END
          WHERE id = $1",
     )
@@ -1084,6 +1088,9 @@ async fn write_surface(
     .bind(plan.next_due_s)
     .bind(plan.episode.map_or(0, |episode| episode.n))
     .bind(plan.episode.map(|episode| episode.from_s))
+    .bind(seen.standing.as_ref().map(|standing| standing.era.as_str()))
+    .bind(seen.standing.as_ref().map(|standing| standing.access.as_str()))
+    .bind(seen.standing.as_ref().and_then(|standing| serde_json::to_string(standing).ok()))
     .execute(w.on())
     .await?;
     Ok(())

@@ -1,5 +1,6 @@
 //! The words people read for the words of the closed lists. One place, so that pages agree and a translation has one door.
 
+use plumbline_rules::conversation::Era;
 use plumbline_rules::standing::Access;
 use plumbline_store::query::{Field, Term};
 use plumbline_store::reach::OutcomeClass;
@@ -462,6 +463,16 @@ pub fn access(access: impl Given<Access>) -> &'static str {
     }
 }
 
+/// What an MCP endpoint speaks.
+pub fn era(era: impl Given<Era>) -> &'static str {
+    match era.given() {
+        Era::Legacy => "revisions with a handshake",
+        Era::Modern => "2026-07-28 only",
+        Era::Dual => "2026-07-28 and older revisions",
+        Era::Unknown => "not shown",
+    }
+}
+
 /// What moved when a finding opened, as the end of a sentence.
 #[must_use]
 pub fn cause_clause(cause: Cause) -> &'static str {
@@ -538,6 +549,8 @@ pub fn term(term: &Term) -> String {
         Field::Headline => value.parse().map_or_else(|_| value.to_owned(), |word: Headline| headline(word).to_owned()),
         Field::Reach => value.parse().map_or_else(|_| value.to_owned(), |state: ReachState| reach(state).to_owned()),
         Field::Profile => profile(value),
+        Field::Era => value.parse().map_or_else(|_| value.to_owned(), |word: Era| era(word).to_owned()),
+        Field::Access => value.parse().map_or_else(|_| value.to_owned(), |word: Access| access(word).to_owned()),
         _ => text::visible(value, 80),
     };
     let name = match term.field {

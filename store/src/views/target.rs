@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plumbline_rules::conversation::Era;
+use plumbline_rules::standing::Access;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
@@ -137,6 +139,15 @@ pub struct SurfaceRow {
     pub shared_with: i64,
     /// Which rules were looked at in its last judgement; `None`: never judged.
     pub judged: Option<JudgedRules>,
+    /// What an MCP endpoint speaks, where a look has shown it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub era: Option<Era>,
+    /// Who gets in there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
+    /// All that was shown about the endpoint: its revisions, and each protocol with how sure it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<serde_json::Value>,
 }
 
 /// Which rules one judgement looked at, and which not.
@@ -472,6 +483,9 @@ fn surface_row(row: &AnyRow) -> Result<SurfaceRow> {
         next_due_s: row.try_get("next_due_s")?,
         shared_with: row.try_get("shared_with")?,
         judged: judged.map(|body| judged_rules(&body, ruleset.unwrap_or_default())).transpose()?,
+        era: maybe_word(row, "era")?,
+        access: maybe_word(row, "access")?,
+        standing: row.try_get::<Option<String>, _>("standing")?.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
 

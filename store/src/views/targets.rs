@@ -7,6 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use plumbline_rules::conversation::Era;
+use plumbline_rules::standing::Access;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
@@ -64,6 +66,10 @@ pub struct TargetFilter {
     pub added_after_s: Option<i64>,
     /// First seen before, in Unix seconds.
     pub added_before_s: Option<i64>,
+    /// What an endpoint of it speaks.
+    pub era: Option<Era>,
+    /// Who gets into an endpoint of it.
+    pub access: Option<Access>,
     /// What must not hold.
     pub not: Excluded,
 }
@@ -101,6 +107,10 @@ pub struct Excluded {
     pub source: Option<String>,
     /// A cohort.
     pub cohort: Option<String>,
+    /// What an endpoint speaks.
+    pub era: Option<Era>,
+    /// Who gets into an endpoint.
+    pub access: Option<Access>,
 }
 
 /// In which order.
@@ -195,12 +205,12 @@ pub struct TargetCount {
 /// From this many matches on, walking the order finds a page sooner than sorting what matches.
 const FEW: i64 = 1_000;
 
-/// Filters every statement has, `$1` to `$44`. What leads to the targets is tested again, which costs little.
+/// Filters every statement has, `$1` to `$48`. What leads to the targets is tested again, which costs little.
 ///
 /// `$1` `$2` kind is and is not, `$3` `$4` headline rank, `$5` `$6` reach, `$7` `$8` profile, `$9` `$10` known, `$11`–`$16` three words
 /// with their upper ends, `$17` `$18` rule, `$19` `$20` family, `$21` `$22` fact, `$23` `$24` impact, `$25` `$26` severity, `$27` `$28`
 /// owner, `$29` `$30` host, `$31`–`$34` tag, `$35` `$36` source, `$37` `$38` cohort, `$39` `$40` security, waived (0 or 1), `$41`–`$44`
-/// changed and added, from and to.
+/// changed and added, from and to, `$45` `$46` era, `$47` `$48` access.
 macro_rules! filters_sql {
     () => {
         "
@@ -285,7 +295,19 @@ macro_rules! filters_sql {
   AND ($41 IS NULL OR t.changed_s >= $41)
   AND ($42 IS NULL OR t.changed_s < $42)
   AND ($43 IS NULL OR t.first_seen_s >= $43)
-  AND ($44 IS NULL OR t.first_seen_s < $44)"
+  AND ($44 IS NULL OR t.first_seen_s < $44)
+  AND ($45 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id AND f.era = $45))
+  AND ($46 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id AND f.era = $46))
+  AND ($47 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id AND f.access = $47))
+  AND ($48 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id AND f.access = $48))"
     };
 }
 
@@ -328,7 +350,7 @@ macro_rules! led_by {
     };
 }
 
-/// One page in one order: `$45` limit, from `$46` on the position.
+/// One page in one order: `$49` limit, from `$50` on the position.
 macro_rules! page_sql {
     ($way:ident, $order:ident) => {
         concat!(
@@ -342,7 +364,7 @@ WHERE ",
             filters_sql!(),
             $order!(by),
             "
-LIMIT $45"
+LIMIT $49"
         )
     };
 }
@@ -350,8 +372,8 @@ LIMIT $45"
 macro_rules! headline_order {
     (after) => {
         "
-  AND t.headline_rank >= $46
-  AND (t.headline_rank > $46 OR t.changed_s < $47 OR (t.changed_s = $47 AND t.id > $48))"
+  AND t.headline_rank >= $50
+  AND (t.headline_rank > $50 OR t.changed_s < $51 OR (t.changed_s = $51 AND t.id > $52))"
     };
     (by) => {
         "
@@ -362,8 +384,8 @@ ORDER BY t.headline_rank, t.changed_s DESC, t.id"
 macro_rules! changed_order {
     (after) => {
         "
-  AND t.changed_s <= $46
-  AND (t.changed_s < $46 OR t.id > $47)"
+  AND t.changed_s <= $50
+  AND (t.changed_s < $50 OR t.id > $51)"
     };
     (by) => {
         "
@@ -374,8 +396,8 @@ ORDER BY t.changed_s DESC, t.id"
 macro_rules! name_order {
     (after) => {
         "
-  AND t.name >= $46
-  AND (t.name > $46 OR t.id > $47)"
+  AND t.name >= $50
+  AND (t.name > $50 OR t.id > $51)"
     };
     (by) => {
         "
@@ -740,6 +762,10 @@ impl Bounds {
             .bind(filter.changed_before_s)
             .bind(filter.added_after_s)
             .bind(filter.added_before_s)
+            .bind(filter.era.map(Era::as_str))
+            .bind(not.era.map(Era::as_str))
+            .bind(filter.access.map(Access::as_str))
+            .bind(not.access.map(Access::as_str))
     }
 }
 

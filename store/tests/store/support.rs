@@ -207,6 +207,7 @@ pub fn seen(surface: SurfaceId, at_s: i64, document: &str, judged: Judged) -> Ob
         place: None,
         links: None,
         session: None,
+        standing: None,
         next_due_s: Some(at_s + HOUR),
     }
 }
@@ -239,6 +240,7 @@ pub fn unseen(surface: SurfaceId, at_s: i64, outcome: &str) -> Observation {
         place: None,
         links: None,
         session: None,
+        standing: None,
         next_due_s: Some(at_s + HOUR),
     }
 }

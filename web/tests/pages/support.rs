@@ -233,6 +233,7 @@ impl World {
             place: None,
             links: None,
             session: None,
+            standing: None,
             next_due_s: Some(at_s + 7_200),
         };
         self.store.record(&[observation]).await.unwrap();

@@ -460,9 +460,11 @@ impl Plan {
             return;
         }
         self.say(agreed.get());
-        if self.wish.odd && agreed.version.as_str() >= SURVIVES_ODD {
+        if self.wish.odd {
             let odd = agreed.odd(&self.undeclared(), self.lists_tools(), self.wish.is_local);
-            odd.into_iter().for_each(|message| self.say(message));
+            // A handshake from a page of another site is a handshake like any other to a server that does not look.
+            let survives = |message: &Message| agreed.version.as_str() >= SURVIVES_ODD || message.step == Step::Origin;
+            odd.into_iter().filter(survives).for_each(|message| self.say(message));
         }
     }
 
