@@ -109,6 +109,8 @@ fn listing(address: SocketAddr) -> Value {
         let mut entry = support::entry(0);
         entry["server"]["name"] = json!(format!("io.github.test/{name}"));
         entry["server"]["remotes"][0]["url"] = json!(format!("http://{address}/{name}/mcp"));
+        // What answers calls itself 1.0.0.
+        entry["server"]["version"] = json!("0.9.0");
         entry
     };
     json!({ "servers": [entry("open"), entry("closed")], "metadata": { "count": 2 } })
@@ -145,12 +147,13 @@ fn what_a_registry_lists_is_probed_and_shown_and_a_lost_network_moves_nothing() 
         let page = get(&serving.address, &format!("/targets/{}", open[0].0), "text/html").body;
         assert!(page.contains("revisions with a handshake"), "the target's page says what it speaks");
         assert!(page.contains("mcp/origin-not-validated-local"), "and what is wrong with it");
+        assert!(page.contains("registry/live-version-differs"), "and that its listing says something else: {page}");
         let closed_page = get(&serving.address, &format!("/targets/{}", closed[0].0), "application/json").body;
         let closed_page: Value = serde_json::from_str(&closed_page).expect("JSON");
         let surfaces = closed_page["surfaces"].as_array().expect("surfaces");
         let endpoint = surfaces.iter().find(|surface| surface["kind"] == "mcp-endpoint").expect("its endpoint");
         assert_eq!(endpoint["access"], "auth_required", "{endpoint}");
-        assert_ne!(endpoint["headline"], "blocked", "a server that wants a token is no failure");
+        assert_eq!(endpoint["reach"], "gated", "a server that wants a token is there");
         state(folder.path())
     };
 

@@ -2,11 +2,12 @@
 
 use plumbline_rules::canonical::{content_hash, semantic_hash};
 use plumbline_rules::document::{Document, Node, Type};
-use plumbline_rules::judge::Given;
+use plumbline_rules::judge::{Given, Origin, Subject, judge};
+use plumbline_rules::kind::Kind;
 use plumbline_rules::past::judge_runs;
 use plumbline_rules::reach::Outcome;
 use plumbline_rules::report::{Report, RuleResult};
-use plumbline_rules::session::{Session, Surface};
+use plumbline_rules::session::{Exchange, Session, Step, Surface};
 use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::{Access, Standing, self_description};
 use plumbline_store::documents::Body;
@@ -16,7 +17,7 @@ use plumbline_store::record::{Observation, Served};
 use plumbline_store::surfaces::DueSurface;
 use plumbline_store::targets::Link;
 use plumbline_store::words::{Role, SurfaceKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
@@ -27,6 +28,8 @@ use crate::{CrawlError, Crawler};
 
 /// Seconds of a day: odd requests are made at the first look of each.
 const DAY_S: i64 = 86_400;
+/// Entries of one name among which the present one is looked for.
+const MOST_LISTINGS: i64 = 20;
 /// Characters taken over from what a server says about itself.
 const MAX_OWN_WORDS: usize = 400;
 
@@ -86,6 +89,9 @@ pub(crate) async fn observe(
     let mut report = judge_session(&observed.session, Surface::Mcp, None, &given, &crawler.judging);
     let standing = Standing::of(&observed.session);
     report.results.extend(since_the_run_before(crawler, surface, &observed.session, &standing).await?);
+    if listed && !standing.is_incomplete {
+        report.results.extend(against_listing(crawler, surface, &observed.session).await?);
+    }
     let may_move = matches!(observed.outcome, Outcome::Ok | Outcome::Gated(_) | Outcome::Absent(_));
     let judged = (may_move && !standing.is_incomplete).then(|| {
         let context = content_hash(context(crawler, &given, &report).as_bytes());
@@ -145,6 +151,54 @@ async fn since_the_run_before(
     Ok(judge_runs(&before, &now, &crawler.judging))
 }
 
+/// What the registry lists of the endpoint, held against what the endpoint says. Of an address that several list, the first
+/// of them counts. The pointers lead into the listing, as `/entry/server/remotes/0/type`.
+async fn against_listing(
+    crawler: &Crawler,
+    surface: &DueSurface,
+    session: &Session,
+) -> Result<Vec<RuleResult>, CrawlError> {
+    let Some(target) = surface.target else { return Ok(Vec::new()) };
+    let (listings, _) = crawler.store.target_listings(target.0, MOST_LISTINGS).await?;
+    let Some(listing) = listings.into_iter().find(|listing| listing.is_current && listing.gone_s.is_none()) else {
+        return Ok(Vec::new());
+    };
+    let Some(document) = crawler.store.document_of_hash(&listing.document).await? else { return Ok(Vec::new()) };
+    let bytes = crawler.store.document_bytes(&document).await?.unwrap_or_default();
+    let Ok(server) = serde_json::from_slice::<Value>(&bytes) else { return Ok(Vec::new()) };
+    let official = json!({ "status": listing.status, "isLatest": listing.is_latest });
+    let entry = json!({ "server": server, "_meta": { "io.modelcontextprotocol.registry/official": official } });
+    let drift = json!({ "entry": entry, "observations": looks(&server, session) });
+    let given = Given::default();
+    let subject = Subject {
+        kind: Some(Kind::RegistryDrift),
+        version: None,
+        origin: Origin::PublicHost,
+        given: &given,
+        session: None,
+        answer: None,
+    };
+    let report = judge(&Document::from_text(&drift.to_string()), &subject, &crawler.judging);
+    // What it says of the endpoint itself the conversation says better.
+    Ok(report.results.into_iter().filter(|result| result.rule.family() == "registry").collect())
+}
+
+/// The handshakes as looks at a remote, under the address as the listing writes it.
+fn looks(server: &Value, session: &Session) -> Vec<Value> {
+    let remotes = server["remotes"].as_array().into_iter().flatten().filter_map(|remote| remote["url"].as_str());
+    let written: Vec<(String, &str)> = remotes.filter_map(|url| Some((callable(url)?, url))).collect();
+    let is_handshake =
+        |exchange: &&Exchange| matches!(exchange.step, Some(Step::Discover | Step::Initialize | Step::HttpSse));
+    let look = |exchange: &Exchange| {
+        let mut look = serde_json::to_value(exchange).ok()?;
+        let asked = written.iter().find(|(url, _)| *url == exchange.request.url).map(|(_, written)| *written);
+        look["request"]["url"] = asked.unwrap_or(&exchange.request.url).into();
+        look["at"] = chrono::DateTime::from_timestamp_millis(exchange.at_ms)?.to_rfc3339().into();
+        Some(look)
+    };
+    session.exchanges.iter().filter(is_handshake).filter_map(look).collect()
+}
+
 /// Whether nobody looked at it yet since midnight UTC.
 pub(crate) async fn is_first_today(crawler: &Crawler, surface: &DueSurface) -> Result<bool, CrawlError> {
     let last_s = crawler.store.surface(surface.id).await?.last_attempt_s;
@@ -199,5 +253,28 @@ mod tests {
         let urls: Vec<String> = links(document.root().expect("JSON")).into_iter().map(|link| link.url).collect();
         assert_eq!(urls, ["https://a.example/mcp", "http://b.example/sse"]);
         assert!(links(Document::from_text(r#"{"remotes": {}}"#).root().expect("JSON")).is_empty());
+    }
+
+    #[test]
+    fn a_look_stands_under_the_address_that_the_listing_writes() {
+        let server = json!({ "remotes": [{ "type": "sse", "url": "https://Tides.example:443/mcp" }] });
+        let exchange = |step: Step, url: &str| Exchange {
+            step: Some(step),
+            request: plumbline_rules::session::Request {
+                method: "POST".to_owned(),
+                url: url.to_owned(),
+                ..Default::default()
+            },
+            ..Exchange::default()
+        };
+        let session = Session::from(vec![
+            exchange(Step::Discover, "https://tides.example/mcp"),
+            exchange(Step::Initialize, "https://elsewhere.example/mcp"),
+            exchange(Step::Ping, "https://tides.example/mcp"),
+        ]);
+        let looks = looks(&server, &session);
+        let urls: Vec<_> = looks.iter().map(|look| look["request"]["url"].as_str().expect("an address")).collect();
+        assert_eq!(urls, ["https://Tides.example:443/mcp", "https://elsewhere.example/mcp"]);
+        assert!(looks[0]["at"].as_str().is_some_and(|at| at.starts_with("1970-01-01T")));
     }
 }
