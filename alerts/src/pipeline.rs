@@ -320,6 +320,8 @@ pub struct Batch {
 /// Sorts what may be told into groups, and says of the rest what it waits for.
 #[must_use]
 pub fn gather(route: &Route, waiting: Vec<Alert>, bustle: &Bustle, now_s: i64) -> (Vec<Batch>, Vec<Kept>) {
+    // What a storm left over is still one, after the storm as well.
+    let many = bustle.opened.max(i64::try_from(waiting.len()).unwrap_or(i64::MAX));
     let mut batches: BTreeMap<(ByWhat, String), Vec<Alert>> = BTreeMap::new();
     for alert in waiting {
         batches.entry(key_of(&alert, bustle)).or_default().push(alert);
@@ -337,7 +339,7 @@ pub fn gather(route: &Route, waiting: Vec<Alert>, bustle: &Bustle, now_s: i64) -
             )),
         }
     }
-    if bustle.opened > STORM {
+    if many > STORM {
         let (told, held) = brake(route, ready, bustle, now_s);
         kept.extend(held);
         ready = told;

@@ -15,6 +15,7 @@ use crate::pages::{
     about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
     overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
 };
+use crate::pages::{alerts, quiet, webhooks};
 use crate::pages::{
     almanac, badges, changes, check, cohorts, compare, deploys, feeds, group, incidents, methodology, onboarding,
     prevalence, registry, regressions, sarif, search, status, week,
@@ -78,6 +79,24 @@ pub fn router(state: WebState) -> Router {
         .route("/crawls/{id}", get(crawl::show))
         .route("/about/crawler", get(about::show))
         .route("/settings/about", get(instance::show))
+        // Alerts and whom they are told to
+        .route("/alerts", get(alerts::show))
+        .route("/alerts/groups/{id}", get(alerts::group))
+        .route("/alerts/{id}/acknowledge", post(alerts::acknowledge))
+        .route("/routes", get(alerts::routes))
+        .route("/silences", get(quiet::silences).post(quiet::add_silence))
+        .route("/silences/{id}/end", post(quiet::end_silence))
+        .route("/maintenance", get(quiet::maintenance).post(quiet::add_maintenance))
+        .route("/maintenance/{id}/end", post(quiet::end_maintenance))
+        .route("/waivers", get(quiet::waivers).post(quiet::add_waiver))
+        .route("/waivers/{id}/end", post(quiet::end_waiver))
+        .route("/webhooks", get(webhooks::list))
+        .route("/webhooks/{slug}", get(webhooks::show))
+        .route("/webhooks/{slug}/enable", post(webhooks::enable))
+        .route("/webhooks/{slug}/disable", post(webhooks::disable))
+        .route("/webhooks/{slug}/deliveries/{message}", get(webhooks::delivery))
+        .route("/webhooks/{slug}/deliveries/{message}/replay", post(webhooks::replay))
+        .route("/api/v1/event-types", get(webhooks::event_types))
         // Choosing
         .route("/theme", post(theme::choose))
         // Steering, for the person at this machine

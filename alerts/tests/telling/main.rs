@@ -5,3 +5,4 @@ mod kill;
 mod receivers;
 mod storm;
 mod support;
+mod throughput;

@@ -2,6 +2,7 @@
 
 pub mod about;
 pub mod almanac;
+pub mod alerts;
 pub mod badges;
 pub mod changes;
 pub mod check;
@@ -27,6 +28,7 @@ pub mod metrics;
 pub mod onboarding;
 pub mod overview;
 pub mod prevalence;
+pub mod quiet;
 pub mod registry;
 pub mod regressions;
 pub mod rule;
@@ -43,6 +45,7 @@ pub mod target_findings;
 pub mod targets;
 pub mod theme;
 pub mod timeline;
+pub mod webhooks;
 pub mod week;
 
 use crate::error::Error;

@@ -1,0 +1,333 @@
+//! `/silences`, `/maintenance`, `/waivers`: who keeps what quiet, why, and until when; what each covers is shown before it is saved.
+
+use askama::Template;
+use axum::Form;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use plumbline_alerts::matcher::Matcher;
+use plumbline_alerts::zones;
+use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
+use plumbline_store::hooks::Origin;
+use serde::{Deserialize, Serialize};
+
+use super::alerts::empty;
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::operator::Operator;
+use crate::page::{Frame, Place, Visit};
+use crate::pages::filled;
+
+/// The longest silence, in hours: 90 days.
+const LONGEST_SILENCE_H: i64 = 90 * 24;
+
+/// The longest waiver, in days.
+const LONGEST_WAIVER_D: i64 = 365;
+
+/// Open alerts that a preview looks at.
+const PREVIEWED: i64 = 5_000;
+
+/// What was typed, for a preview.
+#[derive(Deserialize, Default)]
+pub struct Asked {
+    r#match: Option<String>,
+}
+
+/// All silences.
+#[derive(Template, Serialize)]
+#[template(path = "silences.html")]
+struct SilencesPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// Those that end first, first; ended ones for a week.
+    silences: Vec<Silenced>,
+    /// What a matcher would cover now.
+    preview: Option<Preview>,
+}
+
+/// A silence, and whether it holds.
+#[derive(Serialize)]
+struct Silenced {
+    /// The silence.
+    #[serde(flatten)]
+    silence: Silence,
+    /// It holds now.
+    holds: bool,
+}
+
+/// What a matcher covers.
+#[derive(Serialize)]
+struct Preview {
+    /// The matcher.
+    matcher: String,
+    /// Open alerts it covers, the newest first.
+    alerts: Vec<Alert>,
+}
+
+async fn preview(state: &WebState, asked: Option<&str>) -> Result<Option<Preview>, Error> {
+    let Some(text) = filled(asked) else { return Ok(None) };
+    let matcher = matcher(text)?;
+    let open = state.store.all_open_alerts(PREVIEWED).await?;
+    let alerts = open.into_iter().filter(|alert| matcher.matches(&alert.facts)).collect();
+    Ok(Some(Preview { matcher: text.to_owned(), alerts }))
+}
+
+/// A matcher that says something: nothing is kept quiet as a whole.
+fn matcher(text: &str) -> Result<Matcher, Error> {
+    let read = Matcher::parse(text)
+        .map_err(|error| Error::BadQuery { field: "match", reason: format!("cannot be read: {error}") })?;
+    if read.is_empty() { Err(empty("match")) } else { Ok(read) }
+}
+
+fn number(field: &'static str, text: &str, most: i64) -> Result<i64, Error> {
+    let read = text.trim().parse::<i64>().ok().filter(|n| (1..=most).contains(n));
+    read.ok_or_else(|| Error::BadQuery { field, reason: format!("is no number from 1 to {most}") })
+}
+
+/// `GET /silences`
+pub async fn silences(
+    visit: Visit,
+    State(state): State<WebState>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Error> {
+    let silences = state.store.silences(visit.now).await?;
+    let page = SilencesPage {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        silences: silences.into_iter().map(|silence| Silenced { holds: silence.holds(visit.now), silence }).collect(),
+        preview: preview(&state, asked.r#match.as_deref()).await?,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// A silence as it is sent.
+#[derive(Deserialize)]
+pub struct NewSilence {
+    r#match: String,
+    reason: String,
+    author: Option<String>,
+    hours: String,
+    calm_hours: Option<String>,
+}
+
+/// `POST /silences`
+pub async fn add_silence(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Form(sent): Form<NewSilence>,
+) -> Result<Response, Error> {
+    matcher(&sent.r#match)?;
+    let hours = number("hours", &sent.hours, LONGEST_SILENCE_H)?;
+    let calm =
+        filled(sent.calm_hours.as_deref()).map(|text| number("calm_hours", text, LONGEST_SILENCE_H)).transpose()?;
+    let silence = Silence {
+        id: 0,
+        matcher: sent.r#match.trim().to_owned(),
+        reason: filled(Some(&sent.reason)).ok_or_else(|| empty("reason"))?.to_owned(),
+        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        origin: Origin::Ui,
+        created_s: visit.now,
+        starts_s: visit.now,
+        ends_s: visit.now + hours * 3_600,
+        calm_s: calm.map(|hours| hours * 3_600),
+        matched_s: None,
+        ended_s: None,
+        is_told: false,
+    };
+    state.store.add_silence(&silence).await?;
+    Ok(Redirect::to("/silences").into_response())
+}
+
+/// `POST /silences/{id}/end`
+pub async fn end_silence(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    if !state.store.end_silence(id, visit.now).await? {
+        return Err(Error::NotFound { what: "silence", asked: id.to_string() });
+    }
+    Ok(Redirect::to("/silences").into_response())
+}
+
+/// All maintenance windows.
+#[derive(Template, Serialize)]
+#[template(path = "maintenance.html")]
+struct MaintenancePage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// Each with its next three times.
+    windows: Vec<Window>,
+}
+
+/// A window and when it comes.
+#[derive(Serialize)]
+struct Window {
+    /// The window.
+    #[serde(flatten)]
+    window: Maintenance,
+    /// It holds now.
+    holds: bool,
+    /// How long it lasts, in words.
+    lasts: String,
+    /// The next beginnings and ends, in Unix seconds.
+    next: Vec<(i64, i64)>,
+}
+
+/// `GET /maintenance`
+pub async fn maintenance(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+    let windows = state.store.maintenances(visit.now).await?;
+    let windows = windows.into_iter().map(|window| Window {
+        holds: zones::holds(&window, visit.now),
+        lasts: crate::text::span(window.duration_s),
+        next: zones::next_windows(&window, visit.now, 3),
+        window,
+    });
+    let page =
+        MaintenancePage { frame: visit.framed(Place::Elsewhere), as_of_s: visit.now, windows: windows.collect() };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// A maintenance window as it is sent.
+#[derive(Deserialize)]
+pub struct NewMaintenance {
+    title: String,
+    r#match: String,
+    author: Option<String>,
+    zone: String,
+    cron: Option<String>,
+    starts: Option<String>,
+    minutes: String,
+}
+
+/// `POST /maintenance`
+pub async fn add_maintenance(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Form(sent): Form<NewMaintenance>,
+) -> Result<Response, Error> {
+    matcher(&sent.r#match)?;
+    let starts_s = match filled(sent.starts.as_deref()) {
+        None => None,
+        Some(text) => Some(chrono::DateTime::parse_from_rfc3339(text).map_err(|_| Error::BadQuery {
+            field: "starts",
+            reason: "is no moment such as 2026-12-01T22:00:00+01:00".to_owned(),
+        })?),
+    };
+    let window = Maintenance {
+        id: 0,
+        title: filled(Some(&sent.title)).ok_or_else(|| empty("title"))?.to_owned(),
+        matcher: sent.r#match.trim().to_owned(),
+        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        origin: Origin::Ui,
+        zone: sent.zone.trim().to_owned(),
+        starts_s: starts_s.map(|at| at.timestamp()),
+        cron: filled(sent.cron.as_deref()).map(ToOwned::to_owned),
+        duration_s: number("minutes", &sent.minutes, 7 * 24 * 60)? * 60,
+        created_s: visit.now,
+        ended_s: None,
+    };
+    zones::check(&window)
+        .map_err(|error| Error::BadQuery { field: "window", reason: format!("cannot be planned: {error}") })?;
+    state.store.add_maintenance(&window).await?;
+    Ok(Redirect::to("/maintenance").into_response())
+}
+
+/// `POST /maintenance/{id}/end`
+pub async fn end_maintenance(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    if !state.store.end_maintenance(id, visit.now).await? {
+        return Err(Error::NotFound { what: "maintenance window", asked: id.to_string() });
+    }
+    Ok(Redirect::to("/maintenance").into_response())
+}
+
+/// All waivers.
+#[derive(Template, Serialize)]
+#[template(path = "waivers.html")]
+struct WaiversPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// Those that end first, first.
+    waivers: Vec<Waiver>,
+}
+
+/// `GET /waivers`
+pub async fn waivers(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+    let page = WaiversPage {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        waivers: state.store.waivers(visit.now).await?,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// A waiver as it is sent.
+#[derive(Deserialize)]
+pub struct NewWaiver {
+    rule: String,
+    r#match: String,
+    reason: String,
+    author: Option<String>,
+    days: String,
+}
+
+/// `POST /waivers`
+pub async fn add_waiver(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Form(sent): Form<NewWaiver>,
+) -> Result<Response, Error> {
+    matcher(&sent.r#match)?;
+    let rule = filled(Some(&sent.rule)).ok_or_else(|| empty("rule"))?;
+    let family = rule.strip_suffix("/*");
+    let is_known = plumbline_rules::catalogue::rules()
+        .any(|known| known.id == rule || family.is_some_and(|family| known.id.split('/').next() == Some(family)));
+    if !is_known {
+        return Err(Error::BadQuery {
+            field: "rule",
+            reason: "is neither a rule nor a family such as openapi/*".to_owned(),
+        });
+    }
+    let waiver = Waiver {
+        id: 0,
+        rule: rule.to_owned(),
+        matcher: sent.r#match.trim().to_owned(),
+        reason: filled(Some(&sent.reason)).ok_or_else(|| empty("reason"))?.to_owned(),
+        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        origin: Origin::Ui,
+        created_s: visit.now,
+        ends_s: visit.now + number("days", &sent.days, LONGEST_WAIVER_D)? * 86_400,
+        ended_s: None,
+    };
+    state.store.add_waiver(&waiver).await?;
+    Ok(Redirect::to("/waivers").into_response())
+}
+
+/// `POST /waivers/{id}/end`
+pub async fn end_waiver(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<Response, Error> {
+    if !state.store.end_waiver(id, visit.now).await? {
+        return Err(Error::NotFound { what: "waiver", asked: id.to_string() });
+    }
+    Ok(Redirect::to("/waivers").into_response())
+}

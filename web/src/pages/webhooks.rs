@@ -1,0 +1,230 @@
+//! `/webhooks`: receivers and how they do; one receiver with its log; one message with its exact bytes; what is out of attempts.
+
+use askama::Template;
+use axum::Form;
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Redirect, Response};
+use plumbline_store::hooks::{AttemptRow, Backlog, DeliveryRow, DeliveryState, Endpoint, EndpointState};
+use serde::{Deserialize, Serialize};
+
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::operator::Operator;
+use crate::page::{Frame, Place, Visit};
+use crate::text;
+
+/// Messages on one page.
+const SHOWN: i64 = 100;
+
+/// Every type of message with its schema and an example, as the documentation holds it.
+const EVENT_TYPES: &str = include_str!("../../../docs/event-types.json");
+
+/// A receiver and what waits for it.
+#[derive(Serialize)]
+struct Served {
+    /// The receiver.
+    #[serde(flatten)]
+    endpoint: Endpoint,
+    /// What waits.
+    backlog: Backlog,
+}
+
+/// All receivers.
+#[derive(Template, Serialize)]
+#[template(path = "webhooks.html")]
+struct WebhooksPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// By name.
+    webhooks: Vec<Served>,
+}
+
+/// An address without what may be a secret in it: its path and query.
+fn hidden(mut endpoint: Endpoint) -> Endpoint {
+    let url = endpoint.is.url.clone();
+    let end = url.find("://").and_then(|at| url[at + 3..].find('/').map(|slash| at + 3 + slash));
+    if let Some(end) = end {
+        endpoint.is.url = format!("{}/…", &url[..end]);
+    }
+    endpoint.is.options = "{}".to_owned();
+    endpoint
+}
+
+/// `GET /webhooks`
+pub async fn list(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+    let mut webhooks = Vec::new();
+    for endpoint in state.store.endpoints().await? {
+        let backlog = state.store.backlog(Some(endpoint.id)).await?;
+        webhooks.push(Served { endpoint: hidden(endpoint), backlog });
+    }
+    let ill = webhooks.iter().filter(|one| one.endpoint.state != EndpointState::Active).count();
+    let answer = match (webhooks.len(), ill) {
+        (0, _) => "Nobody is told anything yet.".to_owned(),
+        (n, 0) => {
+            format!("{} and all of them accept what they are sent.", text::counted(n as i64, "receiver", "receivers"))
+        }
+        (n, ill) => {
+            format!("{ill} of {} does not accept what it is sent.", text::counted(n as i64, "receiver", "receivers"))
+        }
+    };
+    let page = WebhooksPage { frame: visit.framed(Place::Elsewhere), as_of_s: visit.now, answer, webhooks };
+    visit.answer(&page, Cache::Fresh)
+}
+
+/// One receiver, or what is dead of all.
+#[derive(Template, Serialize)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The receiver; `None`: all of them.
+    webhook: Option<Endpoint>,
+    /// What waits for it.
+    backlog: Backlog,
+    /// Its messages, the newest first.
+    deliveries: Vec<DeliveryRow>,
+    /// The id to go on from.
+    next: Option<String>,
+}
+
+/// Where to go on.
+#[derive(Deserialize)]
+pub struct Paged {
+    before: Option<String>,
+}
+
+/// `GET /webhooks/{slug}`; the name `dead` is what is out of attempts, of all receivers.
+pub async fn show(
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(slug): Path<String>,
+    Query(paged): Query<Paged>,
+) -> Result<Response, Error> {
+    let (webhook, only) = match slug.as_str() {
+        "dead" => (None, Some(DeliveryState::Dead)),
+        _ => (Some(receiver(&state, &slug).await?), None),
+    };
+    let id = webhook.as_ref().map(|endpoint| endpoint.id);
+    let deliveries = state.store.deliveries(id, only, paged.before.as_deref(), SHOWN).await?;
+    let is_full = i64::try_from(deliveries.len()).is_ok_and(|n| n == SHOWN);
+    let page = WebhookPage {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        webhook: webhook.map(hidden),
+        backlog: state.store.backlog(id).await?,
+        next: deliveries.last().filter(|_| is_full).map(|row| row.message.clone()),
+        deliveries,
+    };
+    visit.answer(&page, Cache::Fresh)
+}
+
+async fn receiver(state: &WebState, slug: &str) -> Result<Endpoint, Error> {
+    state.store.endpoint(slug).await.map_err(|error| match error {
+        plumbline_store::Error::Missing { .. } => Error::NotFound { what: "webhook", asked: slug.to_owned() },
+        other => other.into(),
+    })
+}
+
+/// One message to one receiver.
+#[derive(Template, Serialize)]
+#[template(path = "delivery.html")]
+struct DeliveryPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// How far it came.
+    delivery: DeliveryRow,
+    /// The message's bytes as text.
+    body: String,
+    /// Every try; answers are for the person at this machine.
+    tries: Vec<AttemptRow>,
+}
+
+/// `GET /webhooks/{slug}/deliveries/{message}`
+pub async fn delivery(
+    visit: Visit,
+    State(state): State<WebState>,
+    Path((slug, message)): Path<(String, String)>,
+) -> Result<Response, Error> {
+    let endpoint = receiver(&state, &slug).await?;
+    let found = state.store.delivery(endpoint.id, &message).await?;
+    let (delivery, body, mut tries) = found.ok_or(Error::NotFound { what: "message", asked: message })?;
+    if !visit.frame.is_operator {
+        tries.iter_mut().for_each(|one| {
+            one.response = None;
+            one.request = "{}".to_owned();
+        });
+    }
+    let page = DeliveryPage {
+        frame: visit.framed(Place::Elsewhere),
+        as_of_s: visit.now,
+        delivery,
+        body: String::from_utf8_lossy(&body).into_owned(),
+        tries,
+    };
+    visit.answer(&page, Cache::Never)
+}
+
+/// `POST /webhooks/{slug}/deliveries/{message}/replay`
+pub async fn replay(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path((slug, message)): Path<(String, String)>,
+) -> Result<Response, Error> {
+    let endpoint = receiver(&state, &slug).await?;
+    if !state.store.replay(endpoint.id, &message, visit.now).await? {
+        return Err(Error::NotFound { what: "message", asked: message });
+    }
+    Ok(Redirect::to(&format!("/webhooks/{slug}/deliveries/{message}")).into_response())
+}
+
+/// What to do with a receiver.
+#[derive(Deserialize)]
+pub struct Switch {
+    /// Sends again what did not arrive since the first failure.
+    replay: Option<String>,
+}
+
+/// `POST /webhooks/{slug}/enable`
+pub async fn enable(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(slug): Path<String>,
+    Form(switch): Form<Switch>,
+) -> Result<Response, Error> {
+    let endpoint = receiver(&state, &slug).await?;
+    state.store.enable_endpoint(endpoint.id, true, "", visit.now).await?;
+    if switch.replay.is_some() {
+        state.store.replay_since(endpoint.id, endpoint.first_failure_s.unwrap_or(0), visit.now).await?;
+    }
+    Ok(Redirect::to(&format!("/webhooks/{slug}")).into_response())
+}
+
+/// `POST /webhooks/{slug}/disable`
+pub async fn disable(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(slug): Path<String>,
+) -> Result<Response, Error> {
+    let endpoint = receiver(&state, &slug).await?;
+    state.store.enable_endpoint(endpoint.id, false, "switched off by the operator", visit.now).await?;
+    Ok(Redirect::to(&format!("/webhooks/{slug}")).into_response())
+}
+
+/// `GET /api/v1/event-types`
+pub async fn event_types() -> Response {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")], EVENT_TYPES).into_response()
+}

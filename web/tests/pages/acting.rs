@@ -1,0 +1,133 @@
+//! The pages that act: alerts, silences, maintenance, waivers, webhooks.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use plumbline_store::hooks::{Mode, NewEndpoint, NewMessage, Origin};
+
+use crate::support::{Answer, NOW, World};
+
+/// A form as the person at this machine sends it.
+async fn send(world: &World, path: &str, form: &'static str) -> Answer {
+    let mut request = Request::post(path)
+        .header(header::HOST, "127.0.0.1:8080")
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(form))
+        .unwrap();
+    let here: std::net::SocketAddr = "127.0.0.1:40000".parse().unwrap();
+    request.extensions_mut().insert(axum::extract::ConnectInfo(here));
+    world.ask(request).await
+}
+
+#[tokio::test]
+async fn every_acting_page_answers_when_nothing_was_done_yet() {
+    let world = World::empty().await;
+    for page in ["/alerts", "/routes", "/silences", "/maintenance", "/waivers", "/webhooks", "/webhooks/dead"] {
+        let html = world.get(page).await;
+        assert_eq!(html.status, StatusCode::OK, "{page}: {}", html.body);
+        assert!(world.get_json(page).await.json().is_object(), "{page}");
+    }
+    assert!(world.get("/alerts").await.words().contains("Nothing calls for attention."));
+    for page in ["/alerts/groups/7", "/webhooks/none"] {
+        assert_eq!(world.get(page).await.status, StatusCode::NOT_FOUND, "{page}");
+    }
+    let types = world.get("/api/v1/event-types").await.json();
+    let regressed = types.as_array().unwrap().iter().find(|one| one["type"] == "finding.regressed").unwrap();
+    assert_eq!(regressed["example"]["data"]["finding"]["state"], "open");
+}
+
+#[tokio::test]
+async fn a_silence_has_a_reason_and_an_end_and_covers_something() {
+    let world = World::empty().await;
+    for (form, field) in [
+        ("match=owner%3Aharbour&reason=&hours=2", "reason"),
+        ("match=&reason=work&hours=2", "match"),
+        ("match=onwer%3Aharbour&reason=work&hours=2", "match"),
+        ("match=owner%3Aharbour&reason=work&hours=9999", "hours"),
+    ] {
+        let answer = send(&world, "/silences", form).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{form}");
+        assert!(answer.body.contains(field), "{form}: {}", answer.words());
+    }
+    let done = send(&world, "/silences", "match=owner%3Aharbour&reason=Work+on+the+pier&author=Ada&hours=2").await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER);
+    let silences = world.get_json("/silences").await.json();
+    assert_eq!(silences["silences"][0]["ends_s"], NOW + 7_200);
+    assert!(world.get("/silences").await.words().contains("Work on the pier"));
+    assert!(world.get("/silences?match=owner:harbour").await.words().contains("0 open alerts match"));
+    assert_eq!(send(&world, "/silences/1/end", "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(send(&world, "/silences/1/end", "").await.status, StatusCode::NOT_FOUND, "it is over");
+}
+
+#[tokio::test]
+async fn only_the_person_at_this_machine_acts() {
+    let world = World::empty().await;
+    for path in ["/silences", "/maintenance", "/waivers", "/alerts/1/acknowledge", "/webhooks/x/enable"] {
+        let request = Request::post(path)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from("match=owner:x&reason=x&hours=1"))
+            .unwrap();
+        assert_eq!(world.ask(request).await.status, StatusCode::FORBIDDEN, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_comes_again_shows_its_next_three_times() {
+    let world = World::empty().await;
+    let form = "title=Backups&match=owner%3Aharbour&zone=Europe%2FBerlin&cron=0+3+*+*+*&minutes=60";
+    assert_eq!(send(&world, "/maintenance", form).await.status, StatusCode::SEE_OTHER);
+    let windows = world.get_json("/maintenance").await.json();
+    assert_eq!(windows["windows"][0]["next"].as_array().unwrap().len(), 3);
+    let wrong = "title=Backups&match=owner%3Aharbour&zone=Berlin&cron=0+3+*+*+*&minutes=60";
+    assert_eq!(send(&world, "/maintenance", wrong).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_waiver_is_about_a_rule_that_there_is() {
+    let world = World::empty().await;
+    let form = "rule=a2a%2F*&match=owner%3Aharbour&reason=Known&days=30";
+    assert_eq!(send(&world, "/waivers", form).await.status, StatusCode::SEE_OTHER);
+    assert!(world.get("/waivers").await.words().contains("Known"));
+    let wrong = "rule=a2a%2Fno-such&match=owner%3Aharbour&reason=Known&days=30";
+    assert_eq!(send(&world, "/waivers", wrong).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_receivers_address_is_hidden_and_its_messages_are_shown() {
+    let world = World::empty().await;
+    let new = NewEndpoint {
+        slug: "team".to_owned(),
+        title: "Team".to_owned(),
+        url: "https://hooks.example.com/services/T0/SECRET".to_owned(),
+        format: "slack".to_owned(),
+        mode: Mode::Groups,
+        types: Vec::new(),
+        matcher: String::new(),
+        include_baseline: false,
+        per_minute: 30,
+        options: "{}".to_owned(),
+        digest: None,
+    };
+    let id = world.store.put_endpoint(&new, Origin::File, NOW).await.unwrap();
+    let message = NewMessage {
+        id: "msg_01K0PLUMB1NE00000000000000".to_owned(),
+        kind: "ping".to_owned(),
+        event: None,
+        group: None,
+        at_s: NOW,
+        body: br#"{"type":"ping","data":{"message":"<script>"}}"#.to_vec(),
+        to: vec![id],
+    };
+    world.store.queue_message(&message, NOW).await.unwrap();
+    for page in ["/webhooks", "/webhooks/team", "/webhooks/team/deliveries/msg_01K0PLUMB1NE00000000000000"] {
+        let html = world.get(page).await;
+        assert_eq!(html.status, StatusCode::OK, "{page}: {}", html.body);
+        assert!(!html.body.contains("SECRET") && !html.body.contains("<script>"), "{page}");
+        assert!(!world.get_json(page).await.body.contains("SECRET"), "{page}");
+    }
+    let page = "/webhooks/team/deliveries/msg_01K0PLUMB1NE00000000000000";
+    assert!(world.get(page).await.words().contains("ping is pending."));
+    assert_eq!(send(&world, &format!("{page}/replay"), "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(send(&world, "/webhooks/team/disable", "").await.status, StatusCode::SEE_OTHER);
+    assert!(world.get("/webhooks").await.words().contains("1 of 1 receiver does not accept"));
+    assert_eq!(send(&world, "/webhooks/team/enable", "replay=yes").await.status, StatusCode::SEE_OTHER);
+}
