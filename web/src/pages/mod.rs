@@ -1,8 +1,8 @@
 //! One file a page: what it holds, how it is loaded, and a template of the same name.
 
 pub mod about;
-pub mod almanac;
 pub mod alerts;
+pub mod almanac;
 pub mod badges;
 pub mod changes;
 pub mod check;

@@ -1,7 +1,7 @@
 //! The pages as a browser and a program meet them: the real router over a real database.
 
-mod api;
 mod acting;
+mod api;
 mod history;
 mod leaving;
 mod support;
