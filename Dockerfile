@@ -2,7 +2,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked && install -D target/release/plumbline /out/plumbline && mkdir -p /out/data
+RUN cargo build --profile dist --locked && install -D target/dist/plumbline /out/plumbline && mkdir -p /out/data
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build /out/plumbline /usr/local/bin/plumbline
