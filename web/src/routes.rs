@@ -13,7 +13,8 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::pages::{
     about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
-    overview, rule, rules, session, steer, target, target_documents, target_findings, targets, theme, timeline,
+    overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets, theme,
+    timeline,
 };
 use crate::pages::{alerts, quiet, webhooks};
 use crate::pages::{
@@ -74,6 +75,7 @@ pub fn router(state: WebState) -> Router {
         .route("/rules", get(rules::show))
         .route("/clients", get(clients::show))
         .route("/rules/coverage", get(coverage::show))
+        .route("/rules/mcp-requirements", get(requirements::show))
         .route("/rules/{family}/{name}", get(rule::show))
         .route("/crawls", get(crawls::show))
         .route("/crawls/{id}", get(crawl::show))

@@ -31,6 +31,7 @@ pub mod prevalence;
 pub mod quiet;
 pub mod registry;
 pub mod regressions;
+pub mod requirements;
 pub mod rule;
 pub mod rules;
 pub mod sarif;

@@ -595,3 +595,17 @@ async fn a_listing_stands_beside_what_answers_and_what_nobody_asked_is_not_calle
     let unlisted = world.get(&format!("{}/listing", world.target("blocked").await)).await;
     assert!(unlisted.words().contains("No registry lists it"), "{}", unlisted.words());
 }
+
+#[tokio::test]
+async fn every_published_requirement_of_mcp_has_a_row_and_none_passes_unseen() {
+    let world = World::full().await;
+    let page = world.get_json("/rules/mcp-requirements?target=1").await;
+    assert_eq!(page.status, 200);
+    let page: serde_json::Value = serde_json::from_str(&page.body).unwrap();
+    let rows: Vec<&serde_json::Value> =
+        page["sections"].as_array().unwrap().iter().flat_map(|section| section["rows"].as_array().unwrap()).collect();
+    assert_eq!(rows.len(), 133);
+    assert!(rows.iter().all(|row| row.get("result").is_none()), "nobody talked to an endpoint of that target");
+    assert_eq!(world.get("/rules/mcp-requirements").await.status, 200);
+    assert_eq!(world.get("/rules/mcp-requirements?target=99999").await.status, 404);
+}
