@@ -127,6 +127,22 @@ fn address(text: &str) -> Result<Address> {
     })
 }
 
+/// The file of a SQLite database; `None` for one on a server.
+pub(crate) fn file_of(url: &str) -> Result<Option<PathBuf>> {
+    Ok(address(url)?.file)
+}
+
+/// How a file is opened only to be read.
+pub(crate) fn read_only_url(file: &Path) -> Result<String> {
+    let absolute = std::path::absolute(file).map_err(|_| Error::Url(file.display().to_string()))?;
+    Ok(format!("sqlite://{}?mode=ro", percent_encoded(&absolute)))
+}
+
+/// The schema that this program brings databases to.
+pub(crate) fn newest_schema() -> i64 {
+    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
 /// A path as the part of a URL after its scheme.
 fn percent_encoded(path: &Path) -> String {
     let mut text = String::new();
@@ -197,7 +213,7 @@ async fn prepare(
 
 /// Brings the schema up to date, after a copy of what was there.
 async fn migrate(address: &Address, writer: &AnyPool) -> Result<()> {
-    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let known = newest_schema();
     let found = applied(address.backend, writer).await.map_err(|error| Error::opening(&address.shown, error))?;
     if let Some(found) = found.filter(|found| *found > known) {
         return Err(Error::Newer { url: address.shown.clone(), found, known });

@@ -48,6 +48,13 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// The same with one check more.
+    #[must_use]
+    pub fn with(mut self, checked: Checked) -> Diagnosis {
+        self.checks.push(checked);
+        self
+    }
+
     /// Faults that are still there.
     #[must_use]
     pub fn left(&self) -> i64 {
@@ -113,6 +120,59 @@ impl Store {
         }
         checks.push(self.dead(hand, now_s, is_alive).await?);
         Ok(Diagnosis { checks })
+    }
+
+    /// Counts every cohort anew and corrects what the newest counted day says. Rows that were counted while nothing has been
+    /// recorded since and differ all the same are wrong, and a note beside the chart says so.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn recount_cohorts(&self, now_s: i64) -> Result<Checked> {
+        // A database whose history ended before today is counted as of its end.
+        let seen_s: Option<i64> =
+            sqlx::query_scalar("SELECT MAX(last_attempt_s) FROM target").fetch_one(&self.pools.reader).await?;
+        let as_of_s = seen_s.unwrap_or(now_s).min(now_s);
+        let counted_s: Option<i64> =
+            sqlx::query_scalar("SELECT MAX(refreshed_s) FROM cohort").fetch_one(&self.pools.reader).await?;
+        let is_settled = counted_s.is_some_and(|counted_s| counted_s >= as_of_s);
+        let before = self.counted().await?;
+        self.count_cohorts(counted_s.unwrap_or(as_of_s).max(as_of_s)).await?;
+        let after = self.counted().await?;
+        let mut checked = Checked::new("what every cohort comes to", count(after.len()));
+        if !is_settled {
+            return Ok(checked);
+        }
+        let mut w = self.pools.write().await?;
+        for (what, now) in &after {
+            if let Some(was) = before.get(what).filter(|was| *was != now) {
+                checked.fault(format!("{what}: {was}, but {now}"));
+                note(w.on(), now_s, "all", &format!("{what} said {was}; it is {now}.")).await?;
+            }
+        }
+        w.commit().await?;
+        checked.mended = checked.wrong;
+        Ok(checked)
+    }
+
+    /// The rows of the newest counted day of cohorts and rules, as text to compare.
+    async fn counted(&self) -> Result<BTreeMap<String, String>> {
+        let rows = sqlx::query(
+            "SELECT cohort.slug, rule.slug, rule_day.evaluated, rule_day.failing, rule_day.unknown, rule_day.targets_failing
+             FROM rule_day
+             JOIN cohort ON cohort.id = rule_day.cohort_id
+             JOIN rule ON rule.id = rule_day.rule_id
+             WHERE rule_day.day = (SELECT MAX(newest.day) FROM rule_day newest WHERE newest.cohort_id = rule_day.cohort_id)",
+        )
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut counted = BTreeMap::new();
+        for row in &rows {
+            let (cohort, rule): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            let n = |column: usize| row.try_get::<i64, _>(column);
+            let says = format!("{} of {} fail, {} unknown, {} targets", n(3)?, n(2)?, n(4)?, n(5)?);
+            counted.insert(format!("{rule} in {cohort}"), says);
+        }
+        Ok(counted)
     }
 
     async fn integrity(&self) -> Result<Checked> {

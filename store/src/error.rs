@@ -71,6 +71,17 @@ pub enum Error {
         /// How it ended.
         state: CrawlState,
     },
+    /// Something that this kind of database does by other means.
+    #[error("{0}")]
+    NotHere(&'static str),
+    /// A copy of a database cannot be made or used.
+    #[error("{file}: {why}")]
+    Copy {
+        /// Which file.
+        file: String,
+        /// What is the matter with it.
+        why: String,
+    },
     /// Looks that were said to have moved nothing would have moved something.
     #[error("the looks at surface {surface} from {at_s} on are no quiet stretch: {why}")]
     NoStretch {

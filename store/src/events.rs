@@ -118,7 +118,77 @@ fn bind<'q>(insert: Insert<'q>, event: &Waiting) -> Insert<'q> {
         .bind(news.note.clone())
 }
 
+/// Which events are meant. Everything that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// One of these kinds; empty: all.
+    pub kinds: Vec<EventKind>,
+    /// Of this target.
+    pub target: Option<TargetId>,
+}
+
+/// Events of every kind after one, in the order of their numbers.
+pub(crate) const EVENTS: &str = "
+SELECT event.id, event.at_s, event.kind, event.target_id, event.surface_id, rule.slug,
+       event.subject_id, event.a, event.b, event.note
+FROM event
+LEFT JOIN rule ON rule.id = event.rule_id
+WHERE event.id > $1
+ORDER BY event.id
+LIMIT $2";
+
+/// The same of one kind.
+pub(crate) const EVENTS_OF_KIND: &str = "
+SELECT event.id, event.at_s, event.kind, event.target_id, event.surface_id, rule.slug,
+       event.subject_id, event.a, event.b, event.note
+FROM event
+LEFT JOIN rule ON rule.id = event.rule_id
+WHERE event.kind = $3 AND event.id > $1
+ORDER BY event.id
+LIMIT $2";
+
+/// The same of one target, of one kind or of all.
+pub(crate) const EVENTS_OF_TARGET: &str = "
+SELECT event.id, event.at_s, event.kind, event.target_id, event.surface_id, rule.slug,
+       event.subject_id, event.a, event.b, event.note
+FROM event
+LEFT JOIN rule ON rule.id = event.rule_id
+WHERE event.target_id = $3 AND event.id > $1 AND ($4 IS NULL OR event.kind = $4)
+ORDER BY event.id
+LIMIT $2";
+
 impl Store {
+    /// The next events after one of which the filter holds, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn events_where(&self, filter: &EventFilter, after: EventId, limit: u32) -> Result<Vec<Event>> {
+        let kinds: Vec<Option<i64>> = match filter.kinds.as_slice() {
+            [] => vec![None],
+            kinds => kinds.iter().map(|kind| Some(kind.number())).collect(),
+        };
+        let mut events = Vec::new();
+        for kind in kinds {
+            let statement = match (filter.target, kind) {
+                (Some(_), _) => EVENTS_OF_TARGET,
+                (None, Some(_)) => EVENTS_OF_KIND,
+                (None, None) => EVENTS,
+            };
+            let mut query = sqlx::query(statement).bind(after.0).bind(i64::from(limit));
+            if let Some(target) = filter.target {
+                query = query.bind(target.0).bind(kind);
+            } else if let Some(kind) = kind {
+                query = query.bind(kind);
+            }
+            for row in query.fetch_all(&self.pools.reader).await? {
+                events.push(event(&row)?);
+            }
+        }
+        events.sort_by_key(|event| event.id);
+        events.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(events)
+    }
+
     /// The newest event; number 0 before there is any.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Letting go of what is old, in steps so small that whoever records hardly waits.
 //!
 //! Only what a setting of [`Retention`] names is ever let go: single probes (their days stay, in `surface_month`), rows of
-//! passes, events, conversations that prove nothing, leases of the past. Spans, findings and the numbers by day are
-//! history and have no age here. What is still pointed at stays whatever its age, and so does the newest of everything that
+//! passes, events, conversations that prove nothing, leases of the past, and the bytes of most documents that are served no
+//! more. Spans, findings and the numbers by day are history and have no age here; only spans of reach that lasted some
+//! minutes are joined to the one before, with their number. What is still pointed at stays whatever its age, and so does the newest of everything that
 //! is numbered, because numbers are counted on from it.
 //!
 //! A step finds its rows on a reading connection and deletes them by key in one short transaction. A dry run does the
@@ -31,6 +32,11 @@ settings! {
         pub event_days: u32 = 400,
         /// Recorded conversations in which nothing began or ended; the newest of each surface stays.
         pub session_days: u32 = 90,
+        /// The bytes of documents that are served no more. Those that opened or closed a finding, those that registries
+        /// list, and the first of each week stay; of the others the hash and when they were served stay.
+        pub document_days: u32 = 90,
+        /// Spans of reach of less than ten minutes by themselves; after that they are joined to the one before.
+        pub reach_days: u32 = 365,
         /// Leases that have run out.
         pub lease_days: u32 = 1,
         /// The sizes of tables.
@@ -51,6 +57,10 @@ words! {
         Events = "events",
         /// Conversations.
         Sessions = "sessions",
+        /// Bytes of documents.
+        Documents = "documents",
+        /// Short spans of reach.
+        Reach = "short spans of reach",
         /// Leases.
         Leases = "leases",
         /// Sizes of tables.
@@ -62,6 +72,10 @@ words! {
 const STEP: usize = 500;
 /// The same for walks: for each of them the database reads the list of what registries hold.
 const STEP_OF_WALKS: usize = 4;
+/// A span of reach shorter than this may be joined to the one before, in seconds.
+const SHORT_REACH_S: i64 = 600;
+/// Of the documents of a surface the first of each week stays, in seconds.
+const WEEK_S: i64 = 7 * DAY_S;
 /// Pages given back to the system in one step (2 MB).
 const STEP_OF_PAGES: u32 = 256;
 /// Free pages left in the file for what comes next (8 MB).
@@ -121,7 +135,8 @@ impl Store {
             Job::Walks => self.kept_walks().await?,
             Job::Crawls => self.kept_crawls(before).await?,
             Job::Events => self.kept_events().await?,
-            Job::Probes | Job::Sessions | Job::Leases | Job::Sizes => Kept::new(),
+            Job::Documents => self.kept_documents().await?,
+            Job::Probes | Job::Sessions | Job::Reach | Job::Leases | Job::Sizes => Kept::new(),
         };
         Ok(Sweep { job, before, kept, position: Some((i64::MIN, i64::MIN)), rows: 0 })
     }
@@ -165,6 +180,8 @@ impl Store {
             Job::Crawls => self.old_crawls(before, kept, after).await,
             Job::Events => self.old_events(before, kept, after).await,
             Job::Sessions => self.old_sessions(before, after).await,
+            Job::Documents => self.old_documents(before, kept, after).await,
+            Job::Reach => self.short_reach(before, after).await,
             Job::Leases => self.old_leases(before, after).await,
         }?;
         sweep.rows += found.rows.len() as u64;
@@ -294,6 +311,74 @@ impl Store {
         found(&rows, STEP)
     }
 
+    /// Bytes of documents that no surface has served for long, no registry lists, and that are not the first of their week.
+    async fn old_documents(&self, before_s: i64, kept: &Kept, after: Key) -> Result<Found> {
+        let rows = sqlx::query(
+            "SELECT document.id, 1
+             FROM document
+             WHERE document.id > $2 AND document.body IS NOT NULL AND document.first_seen_s < $1
+               AND EXISTS (SELECT 1 FROM doc_span WHERE doc_span.document_id = document.id)
+               AND NOT EXISTS (SELECT 1 FROM surface WHERE surface.document_id = document.id)
+               AND NOT EXISTS (SELECT 1 FROM listing WHERE listing.document_id = document.id)
+               AND NOT EXISTS (
+                   SELECT 1
+                   FROM doc_span served
+                   WHERE served.document_id = document.id
+                     AND (served.to_s IS NULL OR served.to_s >= $1
+                          OR NOT EXISTS (
+                              SELECT 1 FROM doc_span earlier
+                              WHERE earlier.surface_id = served.surface_id AND earlier.from_s < served.from_s
+                                AND earlier.from_s >= served.from_s / $4 * $4
+                          ))
+               )
+             ORDER BY document.id
+             LIMIT $3",
+        )
+        .bind(before_s)
+        .bind(after.0)
+        .bind(STEP as i64)
+        .bind(WEEK_S)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut found = found(&rows, STEP)?;
+        found.rows.retain(|(id, _)| !kept.contains(id));
+        Ok(found)
+    }
+
+    /// Closed spans of reach that are old and short and have one before them.
+    async fn short_reach(&self, before_s: i64, after: Key) -> Result<Found> {
+        let rows = sqlx::query(
+            "SELECT surface_id, from_s
+             FROM reach_span
+             WHERE (surface_id > $2 OR (surface_id = $2 AND from_s > $3))
+               AND to_s < $1 AND to_s - from_s < $4
+               AND EXISTS (
+                   SELECT 1 FROM reach_span earlier
+                   WHERE earlier.surface_id = reach_span.surface_id AND earlier.to_s = reach_span.from_s
+                     AND earlier.from_s < reach_span.from_s
+               )
+             ORDER BY surface_id, from_s
+             LIMIT $5",
+        )
+        .bind(before_s)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(SHORT_REACH_S)
+        .bind(STEP as i64)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        found(&rows, STEP)
+    }
+
+    /// Documents in which a finding began or ended.
+    async fn kept_documents(&self) -> Result<Kept> {
+        self.numbers(
+            "SELECT open_doc FROM finding_span WHERE open_doc IS NOT NULL
+             UNION SELECT close_doc FROM finding_span WHERE close_doc IS NOT NULL",
+        )
+        .await
+    }
+
     /// The newest walk of each source, its newest complete full one, and those that listings were last seen in.
     async fn kept_walks(&self) -> Result<Kept> {
         self.numbers(
@@ -399,6 +484,8 @@ fn before(job: Job, retention: &Retention, now_s: i64) -> i64 {
         Job::Walks | Job::Crawls => second(retention.crawl_days),
         Job::Events => second(retention.event_days),
         Job::Sessions => second(retention.session_days),
+        Job::Documents => second(retention.document_days),
+        Job::Reach => second(retention.reach_days),
         Job::Leases => second(retention.lease_days),
     }
 }
@@ -447,9 +534,65 @@ async fn delete(w: &mut Writing, job: Job, (key, second): Key) -> Result<()> {
         }
         Job::Events => sqlx::query("DELETE FROM event WHERE id = $1").bind(key),
         Job::Sessions => sqlx::query("DELETE FROM probe_session WHERE id = $1").bind(key),
+        Job::Documents => sqlx::query("UPDATE document SET body = NULL WHERE id = $1").bind(key),
+        Job::Reach => return join(w, key, second).await,
         Job::Leases => sqlx::query("DELETE FROM lease WHERE until_s = $1 AND subject_id = $2").bind(key).bind(second),
     };
     gone.execute(w.on()).await?;
+    Ok(())
+}
+
+/// Joins a short span of reach to the one before it, and that to the one behind, where both say the same.
+async fn join(w: &mut Writing, surface: i64, from_s: i64) -> Result<()> {
+    let short = sqlx::query("SELECT to_s, probes, merged FROM reach_span WHERE surface_id = $1 AND from_s = $2")
+        .bind(surface)
+        .bind(from_s)
+        .fetch_optional(w.on())
+        .await?;
+    let before =
+        sqlx::query("SELECT from_s, state FROM reach_span WHERE surface_id = $1 AND to_s = $2 AND from_s < $2")
+            .bind(surface)
+            .bind(from_s)
+            .fetch_optional(w.on())
+            .await?;
+    let (Some(short), Some(before)) = (short, before) else { return Ok(()) };
+    let (to_s, probes, merged): (i64, i64, i64) = (short.try_get(0)?, short.try_get(1)?, short.try_get(2)?);
+    let (kept_s, state): (i64, String) = (before.try_get(0)?, before.try_get(1)?);
+    let behind = sqlx::query(
+        "SELECT from_s, to_s, probes, merged FROM reach_span
+         WHERE surface_id = $1 AND from_s = $2 AND state = $3 AND to_s IS NOT NULL",
+    )
+    .bind(surface)
+    .bind(to_s)
+    .bind(state)
+    .fetch_optional(w.on())
+    .await?;
+    let (mut end_s, mut probes, mut merged) = (to_s, probes, merged + 1);
+    let mut gone = vec![from_s];
+    if let Some(behind) = behind {
+        gone.push(behind.try_get(0)?);
+        end_s = behind.try_get(1)?;
+        probes += behind.try_get::<i64, _>(2)?;
+        merged += behind.try_get::<i64, _>(3)?;
+    }
+    for from_s in gone {
+        sqlx::query("DELETE FROM reach_span WHERE surface_id = $1 AND from_s = $2")
+            .bind(surface)
+            .bind(from_s)
+            .execute(w.on())
+            .await?;
+    }
+    sqlx::query(
+        "UPDATE reach_span SET to_s = $3, probes = probes + $4, merged = merged + $5
+         WHERE surface_id = $1 AND from_s = $2",
+    )
+    .bind(surface)
+    .bind(kept_s)
+    .bind(end_s)
+    .bind(probes)
+    .bind(merged)
+    .execute(w.on())
+    .await?;
     Ok(())
 }
 

@@ -14,8 +14,10 @@
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
+//! Counting, besides what recording counts: [`cohorts`].
+//!
 //! Keeping house: [`housekeeping`] lets go of what is old, [`sizes`] measures, [`disk`] watches the room that is left,
-//! [`doctor`] counts everything again.
+//! [`doctor`] counts everything again, [`backup`] makes copies.
 //!
 //! Telling: [`happened`] is an event with all a reader needs, [`alerting`] keeps alerts and groups, [`hooks`] receivers and
 //! how far each message came.
@@ -26,6 +28,8 @@
 //! migrations.
 
 pub mod alerting;
+pub mod backup;
+pub mod cohorts;
 pub mod demonstration;
 pub mod deploys;
 pub mod dialect;

@@ -187,6 +187,16 @@ impl Store {
         Ok(RulesetId(id))
     }
 
+    /// Rules that are in only one of two rulesets, or in both with different versions.
+    #[must_use]
+    pub fn moved_rules(&self, before: RulesetId, now: RulesetId) -> std::collections::HashSet<String> {
+        let catalogue = self.catalogue();
+        let (before, now) =
+            (catalogue.ruleset(before.0).unwrap_or_default(), catalogue.ruleset(now.0).unwrap_or_default());
+        let moved = before.keys().chain(now.keys()).filter(|rule| before.get(rule) != now.get(rule));
+        moved.filter_map(|rule| Some(catalogue.numbered(*rule)?.slug.to_string())).collect()
+    }
+
     /// Whether surfaces are to be judged again because the rules, or what is settled about them, are not those that `mark`
     /// stood for at the last start. [`Store::rules_are_settled`] ends that.
     ///

@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::ids::{DocumentId, ListingId, RulesetId, SurfaceId, TargetId};
+use crate::ids::{DocumentId, EvalId, ListingId, RulesetId, SurfaceId, TargetId};
 use crate::reach::{OutcomeClass, Reach};
 use crate::rows::{word, word_or_none};
 use crate::verify::Episode;
@@ -168,7 +168,77 @@ pub struct Take {
     pub until_s: i64,
 }
 
+/// A surface whose last judgement was made by other rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedOtherwise {
+    /// Its number.
+    pub id: SurfaceId,
+    /// What it is.
+    pub kind: SurfaceKind,
+    /// Where it is fetched.
+    pub url: String,
+    /// What it served last.
+    pub document: Option<DocumentId>,
+    /// That judgement.
+    pub eval: EvalId,
+    /// When it is due.
+    pub next_due_s: Option<i64>,
+}
+
 impl Store {
+    /// Surfaces that were last judged by other rules than these, from behind one on, in the order of their numbers.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn judged_otherwise(
+        &self,
+        ruleset: crate::ids::RulesetId,
+        after: SurfaceId,
+        limit: u32,
+    ) -> Result<Vec<JudgedOtherwise>> {
+        let rows = sqlx::query(
+            "SELECT surface.id, surface.kind, surface.url, surface.document_id, surface.eval_id, surface.next_due_s
+             FROM surface
+             JOIN eval ON eval.id = surface.eval_id
+             WHERE surface.id > $2 AND surface.retired_s IS NULL AND eval.ruleset_id <> $1
+             ORDER BY surface.id
+             LIMIT $3",
+        )
+        .bind(ruleset.0)
+        .bind(after.0)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let one = |row: &sqlx::any::AnyRow| {
+            Ok(JudgedOtherwise {
+                id: SurfaceId(row.try_get(0)?),
+                kind: word("surface", row.try_get(1)?)?,
+                url: row.try_get(2)?,
+                document: row.try_get::<Option<i64>, _>(3)?.map(DocumentId),
+                eval: EvalId(row.try_get(4)?),
+                next_due_s: row.try_get(5)?,
+            })
+        };
+        rows.iter().map(one).collect()
+    }
+
+    /// How many there are.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn count_judged_otherwise(&self, ruleset: crate::ids::RulesetId) -> Result<i64> {
+        let n = sqlx::query_scalar(
+            "SELECT COUNT(*)
+             FROM surface
+             JOIN eval ON eval.id = surface.eval_id
+             WHERE surface.retired_s IS NULL AND eval.ruleset_id <> $1",
+        )
+        .bind(ruleset.0)
+        .fetch_one(&self.pools.reader)
+        .await?;
+        Ok(n)
+    }
+
     /// Takes surfaces that are due and leases them to `holder`: the urgent ones first, then the oldest. Those leased to
     /// others who are still at work are left alone.
     ///

@@ -195,7 +195,7 @@ impl Trends {
 }
 
 /// Makes sure that the day has rows, which begin with what the newest day ended with. Gives the day to write to.
-async fn open_day(w: &mut Writing, day: i64) -> Result<i64> {
+pub(crate) async fn open_day(w: &mut Writing, day: i64) -> Result<i64> {
     let newest: Option<i64> =
         sqlx::query_scalar("SELECT MAX(day) FROM cohort_day WHERE cohort_id = $1").bind(ALL).fetch_one(w.on()).await?;
     match newest {
@@ -225,10 +225,12 @@ async fn carry_over(w: &mut Writing, from: i64, to: i64) -> Result<()> {
     .execute(w.on())
     .await?;
     sqlx::query(
-        "INSERT INTO rule_day (cohort_id, rule_id, day, evaluated, failing, waived, occurrences)
-         SELECT cohort_id, rule_id, CAST($2 AS INTEGER), evaluated, failing, waived, occurrences
+        "INSERT INTO rule_day (cohort_id, rule_id, day, evaluated, failing, waived, occurrences, unknown,
+                               targets_evaluated, targets_failing, hosts_evaluated, hosts_failing)
+         SELECT cohort_id, rule_id, CAST($2 AS INTEGER), evaluated, failing, waived, occurrences, unknown,
+                targets_evaluated, targets_failing, hosts_evaluated, hosts_failing
          FROM rule_day
-         WHERE day = $1",
+         WHERE cohort_id = 1 AND day = $1",
     )
     .bind(from)
     .bind(to)

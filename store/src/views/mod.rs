@@ -147,6 +147,9 @@ mod tests {
     fn statements() -> Vec<&'static str> {
         use targets::{TargetOrder, Way};
         let mut all = vec![
+            crate::events::EVENTS,
+            crate::events::EVENTS_OF_KIND,
+            crate::events::EVENTS_OF_TARGET,
             crawls::CRAWLS_BEFORE,
             crawls::CRAWL,
             crawls::FAULTS,

@@ -238,3 +238,63 @@ async fn ten_years_later_all_history_is_still_there() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn of_old_documents_the_first_of_each_week_and_what_moved_a_finding_keep_their_bytes() {
+    for_each_database(async |store| {
+        let surface = one_card(&store).await;
+        let rules = ruleset(&store).await;
+        // A Thursday at noon: weeks of the count begin on Thursdays.
+        let start = NOON / (7 * DAY) * 7 * DAY + 12 * HOUR;
+        for day in 0..14 {
+            let letter = if day == 4 { 'F' } else { 'P' };
+            for minutes in [0, 1] {
+                let at_s = start + day * DAY + minutes * 60;
+                let text = format!("{{\"day\":{day}}}");
+                store.record(&[seen(surface, at_s, &text, judged(rules, &[("a2a/e", letter)]))]).await.unwrap();
+            }
+        }
+        assert_eq!(sweep(&store, Job::Documents, start + 60 * DAY).await, 0, "none is old");
+        let gone = sweep(&store, Job::Documents, start + 200 * DAY).await;
+        let kept = sqlx::query_scalar::<_, i64>(
+            "SELECT (s.from_s - $1) / 86400 FROM doc_span s JOIN document d ON d.id = s.document_id
+             WHERE d.body IS NOT NULL ORDER BY s.from_s",
+        )
+        .bind(start)
+        .fetch_all(store.reader())
+        .await
+        .unwrap();
+        assert_eq!(kept, [0, 4, 5, 7, 13], "first of the week, opened, closed, first of the week, present");
+        assert_eq!(gone, 9);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM document").await, 14, "hashes and spans of all stay");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn short_spans_of_reach_are_joined_to_the_one_before_with_their_number() {
+    for_each_database(async |store| {
+        one_card(&store).await;
+        for (from, to, state) in [
+            (0, Some(90_000), "up"),
+            (90_000, Some(90_060), "suspect"),
+            (90_060, Some(200_000), "up"),
+            (200_000, Some(205_000), "down"),
+            (205_000, None, "up"),
+        ] {
+            sqlx::query("INSERT INTO reach_span (surface_id, from_s, to_s, state, probes) VALUES (1, $1, $2, $3, 5)")
+                .bind(i64::from(from))
+                .bind(to.map(i64::from))
+                .bind(state)
+                .execute(store.writer())
+                .await
+                .unwrap();
+        }
+        assert_eq!(sweep(&store, Job::Reach, 100 * DAY).await, 0, "not old enough");
+        assert_eq!(sweep(&store, Job::Reach, 400 * DAY).await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM reach_span").await, 3);
+        assert_eq!(number(&store, "SELECT to_s FROM reach_span WHERE from_s = 0").await, 200_000);
+        assert_eq!(number(&store, "SELECT probes * 10 + merged FROM reach_span WHERE from_s = 0").await, 151);
+    })
+    .await;
+}

@@ -1,5 +1,7 @@
 //! Every function of the store, by one body on SQLite and on PostgreSQL.
 
+mod backup;
+mod cohorts;
 mod confirmed;
 mod deploys;
 mod doctor;
