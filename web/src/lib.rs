@@ -8,7 +8,8 @@
 //! - [`pages`] one file a page: struct, handler, and a template of the same name;
 //! - [`chart`] series to geometry, [`lanes`] what lasted to bars, [`diff`] what changed between two documents,
 //!   [`listing`] a document to numbered lines, [`clients`] findings to what clients do;
-//! - [`api`] the same for programs, and what they tell, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks;
+//! - [`api`] the same for programs, and what they tell, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks,
+//!   [`events`] what happened, as it happens;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
 //! - [`checker`] what judges an address on the spot, given by the binary; [`operator`] who may change anything;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
@@ -23,6 +24,7 @@ mod checker;
 mod clients;
 mod diff;
 mod error;
+mod events;
 mod export;
 mod filters;
 mod lanes;

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use crate::events::Readers;
 use crate::pages::{
     about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
     overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets, theme,
@@ -21,7 +22,7 @@ use crate::pages::{
     almanac, badges, changes, check, cohorts, compare, deploys, feeds, group, incidents, methodology, onboarding,
     prevalence, registry, regressions, sarif, search, status, week,
 };
-use crate::{WebState, api, assets, error};
+use crate::{WebState, api, assets, error, events};
 
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -131,10 +132,13 @@ pub fn router(state: WebState) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::show))
+        // Programs
+        .route("/api/v1/events", get(events::list))
         // Ours
         .route("/static/{file}", get(assets::file))
         .route("/favicon.ico", get(assets::icon))
         // Around all of them, the outermost last
+        .layer(Extension(Readers::over(state.store.clone())))
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, TIME_LIMIT))
         // It waits for as long as it is asked to, so it stands outside the time limit.
