@@ -13,6 +13,7 @@ use crate::wiring;
 #[command(after_help = "Examples:
   plumbline doctor                        look, change nothing
   plumbline doctor --repair               mend numbers, words and reach, and what dead processes left behind
+  plumbline doctor --rebuild              the same, and every cohort counted anew
   plumbline doctor --json | jq .checks    for programs
   plumbline doctor --database postgres://plumbline@db/plumbline
 
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// Mend what is derived.
     #[arg(long)]
     repair: bool,
+    /// Mend what is derived, and count every cohort anew.
+    #[arg(long)]
+    rebuild: bool,
     /// Print the result for programs.
     #[arg(long)]
     json: bool,
@@ -33,12 +37,18 @@ pub struct Arguments {
 pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
     let settings = Settings::load(options)?;
     wiring::start_log(&settings.log)?;
-    let hand = if arguments.repair { Hand::Mend } else { Hand::Look };
+    let hand = if arguments.repair || arguments.rebuild { Hand::Mend } else { Hand::Look };
     let diagnosis = wiring::runtime()?.block_on(async {
         let store = wiring::open(&settings).await?;
         let now_s = chrono::Utc::now().timestamp();
         let holder = wiring::holder();
-        let diagnosis = store.examine(hand, now_s, |other| wiring::is_alive(other, &holder)).await;
+        let mut diagnosis = store.examine(hand, now_s, |other| wiring::is_alive(other, &holder)).await;
+        if arguments.rebuild && diagnosis.is_ok() {
+            diagnosis = match store.recount_cohorts(now_s).await {
+                Ok(checked) => diagnosis.map(|diagnosis| diagnosis.with(checked)),
+                Err(error) => Err(error),
+            };
+        }
         store.close().await;
         diagnosis.with_context(|| format!("database {}", wiring::shown(&settings.database)))
     })?;

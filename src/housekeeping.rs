@@ -2,6 +2,7 @@
 //!
 //! Every step is one short transaction, and between two steps whoever records goes first.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,14 @@ use tokio_cron_scheduler::{Job as Cron, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::settings::{Options, Settings};
+use crate::wiring;
+
 /// When the write-ahead log is copied and the disk looked at.
 const MINUTE_CRON: &str = "30 * * * * *";
+
+/// When cohorts are counted: a little before each hour, so that the last count of a day sees nearly all of it.
+const HOUR_CRON: &str = "0 57 * * * *";
 
 /// When what is old is let go: at night, and not at a full hour, when everybody does something.
 const NIGHT_CRON: &str = "0 17 3 * * *";
@@ -34,12 +41,14 @@ pub struct House {
 impl House {
     /// Plans the jobs, and measures the tables at once where today has no measurement yet.
     pub async fn plan(self, scheduler: &JobScheduler, tasks: &TaskTracker) -> Result<()> {
-        let (minutely, nightly) = (self.clone(), self.clone());
+        let (minutely, hourly, nightly) = (self.clone(), self.clone(), self.clone());
         scheduler.add(alone(MINUTE_CRON, tasks, move || minutely.clone().each_minute())?).await?;
+        scheduler.add(alone(HOUR_CRON, tasks, move || hourly.clone().count())?).await?;
         scheduler.add(alone(NIGHT_CRON, tasks, move || nightly.clone().each_night())?).await?;
         tasks.spawn(async move {
             self.watch_disk().await;
             self.measure().await;
+            self.clone().count().await;
         });
         Ok(())
     }
@@ -47,6 +56,7 @@ impl House {
     /// What the end of a crawl leaves room for.
     pub async fn after_a_crawl(&self) {
         self.watch_disk().await;
+        self.clone().count().await;
         self.sweep().await;
         self.measure().await;
         self.checkpoint().await;
@@ -63,6 +73,22 @@ impl House {
         self.measure().await;
         if let Err(error) = self.store.optimize().await {
             tracing::warn!("the database could not be optimised: {error}");
+        }
+    }
+
+    /// Counts every cohort; a database that is a demonstration was counted up to its end.
+    async fn count(self) {
+        let counted = match self.store.demonstration().await {
+            Ok(Some(_)) => return,
+            Ok(None) => self.store.count_cohorts(now_s()).await,
+            Err(error) => Err(error),
+        };
+        match counted {
+            Ok(counted) if counted.jumps > 0 => {
+                tracing::info!(jumps = counted.jumps, "the share of {} failures jumped yesterday", counted.jumps);
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("the cohorts were not counted: {error}"),
         }
     }
 
@@ -128,6 +154,59 @@ impl House {
         }
     }
 }
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  plumbline housekeeping --dry-run     how much would go now, kind by kind
+  plumbline housekeeping               let go of it now; `plumbline serve` does this each night
+
+What is let go and what never is stands under [retention] in `plumbline config`.")]
+pub struct Arguments {
+    /// Only tell how much would go.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// `plumbline housekeeping`
+pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
+    let settings = Settings::load(options)?;
+    wiring::start_log(&settings.log)?;
+    wiring::runtime()?.block_on(async {
+        let store = wiring::open(&settings).await?;
+        let kept = keep_house(&store, &settings.retention, arguments.dry_run).await;
+        store.close().await;
+        kept
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn keep_house(store: &Store, retention: &Retention, is_dry: bool) -> Result<()> {
+    for job in Job::ALL {
+        let rows = if is_dry {
+            store.sweepable(*job, retention, now_s()).await?
+        } else {
+            let mut sweep = store.begin_sweep(*job, retention, now_s()).await?;
+            let mut told = std::time::Instant::now();
+            while store.sweep_step(&mut sweep).await? {
+                if told.elapsed() > PROGRESS_EVERY {
+                    told = std::time::Instant::now();
+                    eprintln!("{job}: {} so far", sweep.rows());
+                }
+            }
+            sweep.rows()
+        };
+        println!("{job:22} {rows:>9} {}", if is_dry { "would go" } else { "gone" });
+    }
+    if is_dry {
+        return Ok(());
+    }
+    while store.vacuum_step().await? > 0 {}
+    store.optimize().await?;
+    Ok(store.measure(now_s()).await?)
+}
+
+/// How often a long job tells how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// A job that is not begun again while it is still at work.
 fn alone<F>(cron: &str, tasks: &TaskTracker, work: impl Fn() -> F + Send + Sync + Clone + 'static) -> Result<Cron>

@@ -1,5 +1,6 @@
 //! `plumbline`: reads the command line, runs one subcommand, prints what went wrong as one sentence from outside in.
 
+mod backup;
 mod check;
 mod checker;
 mod config;
@@ -12,6 +13,7 @@ mod listing;
 mod numbers;
 mod pause;
 mod ping;
+mod recheck;
 mod reload;
 mod rules;
 mod sample;
@@ -78,6 +80,14 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Receivers of messages: list, test, replay, and print what arrives.
     Webhooks(webhooks::Arguments),
+    /// Judge what is stored again by the present rules, without a network.
+    Recheck(recheck::Arguments),
+    /// Let go of what is old, or tell how much that is.
+    Housekeeping(housekeeping::Arguments),
+    /// Make a copy of the database that is known to be good, while others work on it.
+    Backup(backup::BackupArguments),
+    /// Put such a copy in the place of the database.
+    Restore(backup::RestoreArguments),
     /// Bring the database to this version's schema and end.
     Migrate,
 }
@@ -110,6 +120,10 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Demo(arguments) => demo::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
         Command::Webhooks(arguments) => webhooks::run(options, &arguments),
+        Command::Recheck(arguments) => recheck::run(options, &arguments),
+        Command::Housekeeping(arguments) => housekeeping::run(options, &arguments),
+        Command::Backup(arguments) => backup::back_up(options, &arguments),
+        Command::Restore(arguments) => backup::restore(options, &arguments),
         Command::Migrate => wiring::migrate(options),
     }
 }

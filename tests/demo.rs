@@ -64,3 +64,27 @@ fn what_holds_something_is_not_filled_unless_somebody_says_so() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("holds something already"));
 }
+
+#[test]
+fn judging_again_by_other_rules_opens_what_they_bring_and_no_regression() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(demo(folder.path(), "a.db", &[]).status.success());
+    // Whoever did not answer since the last release of the rules is judged by it first.
+    assert!(run(folder.path(), &["recheck", "--database", "a.db"]).status.success());
+    let same = run(folder.path(), &["recheck", "--dry-run", "--database", "a.db"]);
+    let said = String::from_utf8_lossy(&same.stdout).into_owned();
+    assert!(said.starts_with("0 surfaces"), "{said}");
+    let off = "[[rules]]\nrule = \"a2a/skill-tags-required\"\nsay = \"off\"\n";
+    std::fs::write(folder.path().join("off.toml"), off).expect("it is written");
+    let without = run(folder.path(), &["recheck", "--database", "a.db", "--config", "off.toml"]);
+    let said = String::from_utf8_lossy(&without.stdout).into_owned() + &String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.success() && !said.contains(" 0 ended"), "{said}");
+    let with = run(folder.path(), &["recheck", "--database", "a.db"]);
+    let said = String::from_utf8_lossy(&with.stdout).into_owned();
+    assert!(!said.contains(": 0 findings opened") && said.contains("0 of them regressions"), "{said}");
+    let again = run(folder.path(), &["recheck", "--database", "a.db"]);
+    let again = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.contains(": 0 findings opened, 0 ended"), "it goes on where it ended: {again}");
+    let doctor = run(folder.path(), &["doctor", "--rebuild", "--database", "a.db"]);
+    assert_eq!(doctor.status.code(), Some(0), "{}", String::from_utf8_lossy(&doctor.stdout));
+}

@@ -126,12 +126,22 @@ impl<'s> Filling<'s> {
             if (from_s / DAY_S) % LIST_EVERY == 0 {
                 self.sweep(Job::Probes, to_s).await?;
             }
+            self.count(to_s, extent.end_s).await?;
             self.progress.days += 1;
             told(self.progress);
             from_s = to_s;
         }
         self.end(extent.end_s).await?;
         Ok(self.progress)
+    }
+
+    /// Counts the cohorts: each day of the last quarter, and once a week before.
+    async fn count(&self, to_s: i64, end_s: i64) -> Result<()> {
+        let is_recent = end_s - to_s < 90 * DAY_S;
+        if is_recent || (to_s / DAY_S) % LIST_EVERY == 0 {
+            self.store.count_cohorts(to_s - 1).await?;
+        }
+        Ok(())
     }
 
     fn observer(&self) -> Result<&Observer> {

@@ -137,9 +137,7 @@ impl Observer {
                 if self.world.faces[n as usize].last_s.is_none() || !is_up {
                     return None;
                 }
-                if !matches!(act, Act::Flip(_)) {
-                    self.verify(at_s, n);
-                }
+                self.verify(at_s, n);
                 Some(Way::Usual)
             }
             Act::Fail(how, long_s) => {

@@ -205,6 +205,7 @@ impl World {
             world.add_thing(n, &mut known_hosts, &mut issuers);
         }
         world.plan_hosts();
+        world.plan_toolkit();
         world.plan_gaps();
         world
     }
@@ -462,6 +463,30 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A release of the toolkit that a quarter of all cards are made with drops the tags of skills; most mend it within
+    /// days.
+    fn plan_toolkit(&mut self) {
+        let mut dice = Dice::of(self.extent.seed, 0x7001_0000_0000);
+        let release_s = self.extent.start_s + self.world_share(0.7);
+        for n in 0..self.faces.len() {
+            let face = &self.faces[n];
+            if !matches!(face.form, Form::Card | Form::OldCard) || face.faults & 1 != 0 || !dice.chance(0.25) {
+                continue;
+            }
+            let at_s = release_s + dice.within(10 * 3600);
+            self.agenda.push(Reverse((at_s, n as u32, Act::Flip(0))));
+            if dice.chance(0.8) {
+                let after_s = (dice.magnitude(0.5, 20.0) * DAY_S as f64) as i64;
+                self.agenda.push(Reverse((at_s + after_s, n as u32, Act::Mend(0))));
+            }
+        }
+    }
+
+    /// So much of the time that is told.
+    fn world_share(&self, share: f64) -> i64 {
+        ((self.extent.end_s - self.extent.start_s) as f64 * share) as i64
     }
 
     fn plan_gaps(&mut self) {
