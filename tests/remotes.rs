@@ -137,7 +137,7 @@ fn what_a_registry_lists_is_probed_and_shown_and_a_lost_network_moves_nothing() 
     crawl(folder.path(), &[]);
 
     let stay = ["--set", "crawl.endpoint_interval_s=86400", "--set", "crawl.registry_interval_s=86400"];
-    let before = {
+    {
         let serving = serve(folder.path(), &stay);
         let open = found(&serving.address, "era:legacy+access:open");
         assert_eq!(open.iter().map(|(_, key)| key.as_str()).collect::<Vec<_>>(), ["io.github.test/open"]);
@@ -154,8 +154,8 @@ fn what_a_registry_lists_is_probed_and_shown_and_a_lost_network_moves_nothing() 
         let endpoint = surfaces.iter().find(|surface| surface["kind"] == "mcp-endpoint").expect("its endpoint");
         assert_eq!(endpoint["access"], "auth_required", "{endpoint}");
         assert_eq!(endpoint["reach"], "gated", "a server that wants a token is there");
-        state(folder.path())
-    };
+    }
+    let before = state(folder.path());
 
     world.is_pulled.store(true, Ordering::SeqCst);
     come_due();
