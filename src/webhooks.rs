@@ -77,6 +77,11 @@ enum Command {
     },
     /// Make a secret for a receiver and print it.
     Secret,
+    /// Print the public half of the key pair that messages to a receiver are signed with (`ed25519 = true`).
+    Key {
+        /// The receiver's name.
+        name: String,
+    },
 }
 
 pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
@@ -109,6 +114,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
                 println!("{name} is sent to again.");
                 ExitCode::SUCCESS
             }
+            Command::Key { name } => key(&settings, &store, name, now_s).await?,
             Command::Listen { .. } | Command::Secret => ExitCode::SUCCESS,
         };
         store.close().await;
@@ -136,6 +142,23 @@ async fn list(store: &plumbline_store::Store) -> Result<ExitCode> {
             waits.dead,
             endpoint.last_success_s.map_or_else(|| "never".to_owned(), payload::rfc3339)
         )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Public halves only: a shared secret is never printed again.
+async fn key(settings: &Settings, store: &plumbline_store::Store, name: &str, now_s: i64) -> Result<ExitCode> {
+    telling::apply(settings, store, now_s).await?;
+    let endpoint = store.endpoint(name).await?;
+    let vault = telling::vault(settings);
+    let own = store.secrets(endpoint.id, now_s).await?.into_iter().filter(|secret| secret.scheme == "v1a");
+    let mut printed = false;
+    for secret in own {
+        println!("{}", Key::of(&secret.scheme, vault.unseal(&secret.sealed)?).for_receiver()?);
+        printed = true;
+    }
+    if !printed {
+        bail!("{name} has no key pair: set `ed25519 = true` under its [[webhooks]]");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -81,7 +81,7 @@ pub struct WebhookSetting {
     /// The file that holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<String>,
-    /// Whether messages are signed with a key pair as well; the public half is at `/.well-known/plumbline-webhook-keys`.
+    /// Whether messages are signed with a key pair as well; `plumbline webhooks key NAME` prints the public half.
     #[serde(default)]
     pub ed25519: bool,
     /// The template of the format `template`.

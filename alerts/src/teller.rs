@@ -38,6 +38,8 @@ const MOST_WAITING: i64 = 20_000;
 
 /// How long messages and their log are kept, in seconds; dead ones too.
 const KEEP_S: i64 = 30 * 86_400;
+/// How often old messages are let go.
+const SWEEP_S: i64 = 3600;
 
 /// Turns events into messages.
 #[derive(Clone)]
@@ -71,13 +73,19 @@ impl Teller {
 
     /// Tells until told to stop.
     pub async fn run(self, stop: CancellationToken) {
-        let mut reviewed_s = 0;
+        let (mut reviewed_s, mut swept_s) = (0, 0);
         while !stop.is_cancelled() {
             match self.once(&mut reviewed_s).await {
                 Ok(true) => self.bell.notify_one(),
                 Ok(false) => {}
                 Err(error) if error.may_pass() => tracing::warn!("events are told later: {error}"),
                 Err(error) => tracing::error!("events cannot be told: {error}"),
+            }
+            if (self.now_s() - swept_s).abs() >= SWEEP_S {
+                swept_s = self.now_s();
+                if let Err(error) = self.forget().await {
+                    tracing::warn!("old messages are let go later: {error}");
+                }
             }
             tokio::select! {
                 () = stop.cancelled() => return,
