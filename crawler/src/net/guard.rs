@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn a_receiver_is_called_by_https_at_its_ports_and_by_http_only_in_an_opened_network() {
         let open =
-            Guard { receivers: Some(Receivers { ports: vec![443, 9443] }), ..guard(&["10.1.0.0/16", "127.0.0.1"]) };
+            Guard { receivers: Some(Receivers { ports: vec![443, 9443] }), ..guard(&["10.1.0.0/16", "127.0.0.1/32"]) };
         let says = |guard: &Guard, url: &str| guard.check_webhook_url(&Url::parse(url).unwrap());
         for (url, refusal) in [
             ("https://hooks.example.com/x", None),
