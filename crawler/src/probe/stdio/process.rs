@@ -70,6 +70,8 @@ pub(super) struct Process {
     ended: Option<ExitStatus>,
     /// Why we ended it before its time.
     overrun: Option<&'static str>,
+    /// A line was written that cannot be read: the next complaint without an id is about it, not about what is asked then.
+    owes_a_complaint: bool,
     _folder: Option<OwnFolder>,
 }
 
@@ -159,6 +161,7 @@ impl Process {
             memory_bytes: start.memory_bytes,
             ended: None,
             overrun: None,
+            owes_a_complaint: false,
             _folder: own,
         }))
     }
@@ -184,12 +187,16 @@ impl Process {
             self.take_what_is_there().await;
             return Heard::Gone;
         }
-        let Until::Answer(id) = until else { return Heard::Nothing };
+        let Until::Answer(id) = until else {
+            self.owes_a_complaint |= step == Step::MalformedJson;
+            return Heard::Nothing;
+        };
         let mut looked_at = from;
         loop {
             while let Some(line) = self.lines.get(looked_at) {
                 looked_at += 1;
                 match own_message(line) {
+                    Some(message) if self.owes_a_complaint && is_without_id(&message) => self.owes_a_complaint = false,
                     Some(message) if answers(&message, id) => {
                         return Heard::Answer(line.raw.clone().unwrap_or_default());
                     }
@@ -367,6 +374,11 @@ fn elapsed_ms(since: Instant) -> u64 {
 fn own_message(line: &StdioLine) -> Option<Value> {
     let text = line.raw.as_deref().filter(|_| line.stream == StdioStream::Stdout)?;
     serde_json::from_str(text).ok()
+}
+
+/// Whether a message answers something that has no id: a line that could not be read.
+fn is_without_id(message: &Value) -> bool {
+    message.get("error").is_some() && message.get("id").is_none_or(Value::is_null)
 }
 
 /// Whether a message answers the request of that id, or says that it cannot be answered.
