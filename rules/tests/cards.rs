@@ -130,3 +130,14 @@ fn the_old_requirement_in_a_new_card_is_a_warning() {
     let new = with(card, json!({"securityRequirements": [{"schemes": {"google": {"list": ["openid"]}}}]}));
     assert_eq!(findings(&new, Severity::Info), [""; 0]);
 }
+
+#[test]
+fn a_provider_of_0_1_needs_no_address() {
+    let card: Value = serde_json::from_str(include_str!("../examples/a2a-0.1.json")).unwrap();
+    let mentions =
+        |report: &Report| report.findings().filter(|(rule, _)| rule.id == "a2a/provider-member-required").count();
+    let without = with(card, json!({ "provider": { "organization": "Harbour Office" } }));
+    assert_eq!(mentions(&judged(&without)), 0);
+    let newer = with(card_of_0_3(), json!({ "provider": { "organization": "Harbour Office" } }));
+    assert_eq!(mentions(&judged(&newer)), 1);
+}

@@ -100,6 +100,27 @@ fn says_another_standard(root: Node<'_>) -> bool {
         })
 }
 
+/// Members that tell how an agent is spoken to, which no manifest of another protocol has.
+const WAYS_TO_SPEAK: &[&str] = &[
+    "protocolVersion",
+    "protocol_version",
+    "preferredTransport",
+    "preferred_transport",
+    "supportedInterfaces",
+    "supported_interfaces",
+    "additionalInterfaces",
+    "additional_interfaces",
+    "defaultInputModes",
+    "default_input_modes",
+];
+
+/// Whether a document says that it describes an MCP server, and nothing of how an agent is spoken to.
+fn is_of_mcp(root: Node<'_>) -> bool {
+    let names_mcp =
+        |text: &str| text.eq_ignore_ascii_case("mcp") || text.to_ascii_lowercase().contains("modelcontextprotocol");
+    self_names(root).any(names_mcp) && !says_a2a(root) && !WAYS_TO_SPEAK.iter().any(|name| root.given(name).is_some())
+}
+
 /// Whether an object has enough of a card to be judged as one.
 ///
 /// With an address where clients look for one, any member that only cards have tells, whatever it holds. Without one it
@@ -123,7 +144,7 @@ pub(crate) fn looks_like_a_card(root: Node<'_>) -> bool {
     let has_address =
         ["url", "supportedInterfaces", "supported_interfaces"].iter().any(|name| root.given(name).is_some());
     if has_address {
-        return telling().next().is_some();
+        return telling().next().is_some() && !is_of_mcp(root);
     }
     if says_another_standard(root) {
         return false;
@@ -157,6 +178,7 @@ crate::rule! {
                 r#"{"type": "https://eips.ethereum.org/EIPS/eip-8004#registration-v1", "name": "x", "description": "y",
                     "capabilities": {"streaming": true}, "skills": [{"id": "a", "name": "A"}]}"#,
             ).whole(),
+            fires(&[""], r#"{"protocol": "MCP", "name": "x", "description": "y", "url": "https://tides.dev", "version": "1", "capabilities": ["tools"]}"#).whole(),
             fires(&[""], r#"{"ahp": "0.1", "name": "x", "description": "y", "capabilities": {}, "skills": []}"#).whole(),
             silent(r#"{"skills": [{"name": "Locate"}]}"#),
         ],

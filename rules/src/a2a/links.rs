@@ -57,7 +57,7 @@ fn provider_missing(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
 crate::rule! {
     /// A provider has a name and an address.
     ///
-    /// Both are required once there is a provider at all.
+    /// Both are required once there is a provider at all; A2A 0.1 asks for the organization alone.
     static PROVIDER_MEMBER_REQUIRED = {
         id: "a2a/provider-member-required",
         severity: Severity::Error,
@@ -80,10 +80,13 @@ crate::rule! {
     }
 }
 
-fn provider_member_required(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
+fn provider_member_required(card: Node<'_>, context: &Context<'_>, out: &mut Occurrences) {
     if let Some(provider) = card.given("provider") {
         demand(provider, "organization", out);
-        demand(provider, "url", out);
+        // 0.1 asks for the organisation alone.
+        if ["0.2", "0.3", "1.0"].iter().any(|version| context.profile.has(version)) {
+            demand(provider, "url", out);
+        }
     }
 }
 

@@ -285,7 +285,13 @@ fn prm_resource_slash(metadata: Node<'_>, context: &Context<'_>, out: &mut Occur
     let Some((resource, text)) = resource(metadata) else { return };
     match relation(text, context) {
         Some(Relation::SlashOnResource) => {
-            out.add(resource, format!("the resource {} ends in a slash that the endpoint has not", quote(text)));
+            let known = context.given.endpoint.is_some();
+            let other = if known { "the endpoint" } else { "the address of its metadata" };
+            let found = out.add(resource, format!("the resource {} ends in a slash that {other} has not", quote(text)));
+            // Which endpoint it is for is not known: nobody was seen to be refused.
+            if !known {
+                found.impact(Impact::Degrades);
+            }
         }
         Some(Relation::SlashOnEndpoint) => {
             out.add(resource, format!("the resource {} lacks the slash that the endpoint ends in", quote(text)))
