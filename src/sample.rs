@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -191,11 +191,28 @@ fn old_card(name: &str, endpoint: &str) -> Value {
 const SERVERS: u16 = 4;
 
 fn mcp_router(n: u16) -> Router {
-    Router::new().route("/mcp", post(move |Json(message): Json<Value>| async move { mcp_answer(n, &message) }))
+    let answer = move |headers: HeaderMap, Json(message): Json<Value>| async move {
+        if is_from_elsewhere(&headers) {
+            return StatusCode::FORBIDDEN.into_response();
+        }
+        mcp_answer(n, &message)
+    };
+    Router::new().route("/mcp", post(answer))
 }
 
-/// Answers `initialize` and `tools/list`. The third names no server version, the fourth lists a tool without a schema.
+/// Whether a page of another site asks: a server on this machine must not answer it (MCP transports, Security Warning).
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    origin.is_some_and(|origin| !["http://127.0.0.1", "http://localhost"].iter().any(|own| origin.starts_with(own)))
+}
+
+/// Answers `initialize`, `ping` and `tools/list`. The third names no server version, the fourth lists a tool without a
+/// schema.
 fn mcp_answer(n: u16, message: &Value) -> Response {
+    let refused = |code: i32, why: &str| {
+        Json(json!({ "jsonrpc": "2.0", "id": message["id"], "error": { "code": code, "message": why } }))
+            .into_response()
+    };
     let result = match message["method"].as_str() {
         Some("initialize") => {
             let mut info = json!({ "name": format!("sample-{n}"), "version": "1.0.0" });
@@ -206,16 +223,18 @@ fn mcp_answer(n: u16, message: &Value) -> Response {
             }
             json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": info })
         }
+        Some("ping") => json!({}),
+        Some("tools/list") if message["params"]["cursor"].is_string() => {
+            return refused(-32602, "no such cursor: everything is on one page");
+        }
         Some("tools/list") if n == 3 => json!({ "tools": [{ "name": "depth", "description": "Depth of water." }] }),
         Some("tools/list") => json!({ "tools": [{
             "name": "depth", "description": "Depth of water at a berth.",
             "inputSchema": { "type": "object", "properties": { "berth": { "type": "string" } }, "required": ["berth"] }
         }] }),
         Some(method) if method.starts_with("notifications/") => return StatusCode::ACCEPTED.into_response(),
-        _ => {
-            let error = json!({ "code": -32601, "message": "no such method" });
-            return Json(json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })).into_response();
-        }
+        Some(_) => return refused(-32601, "no such method"),
+        None => return refused(-32600, "a request has a method"),
     };
     Json(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).into_response()
 }
