@@ -235,9 +235,8 @@ fn scheme_openapi_style(card: Node<'_>, context: &Context<'_>, out: &mut Occurre
 crate::rule! {
     /// A scheme of 0.3 has one of the five types.
     ///
-    /// Readers choose by `type` what else to expect, and refuse what they do not know. The Python reader takes a scheme
-    /// without one for mutual TLS, and that is also what its users see of a card for both releases whose schemes are
-    /// written for 1.0 alone.
+    /// Readers choose by `type` what else to expect, and refuse what they do not know. In a card for both releases a scheme
+    /// may be written for 1.0 alone.
     static SCHEME_TYPE_UNRECOGNISED = {
         id: "a2a/scheme-type-unrecognised",
         severity: Severity::Error,
@@ -248,15 +247,14 @@ crate::rule! {
         versions: &["0.3"],
         on: &[Kind::AgentCard],
         place: "/securitySchemes/*/type",
-        fix: "Set `type` to one of the five values; a card for both releases has `type` and its members beside the wrapper.",
+        fix: "Set `type` to one of the five values.",
         spec: "A2A 0.3 §5.5.3",
         seeds: &["gaip:A2A_SECURITY_SCHEME_TYPE_UNRECOGNISED"],
         examples: &[
             fires(&["/securitySchemes/key/type"], r#"{"securitySchemes": {"key": {"type": "bearer"}}}"#),
             fires(&["/securitySchemes/key/type"], r#"{"securitySchemes": {"key": {"type": null}}}"#),
-            fires(&["/securitySchemes/key/type"], r#"{"securitySchemes": {"key": {"type": null}}}"#).over("a2a-hybrid"),
             silent(r#"{"securitySchemes": {"key": {"type": "mutualTLS"}}}"#),
-            silent("{}").over("a2a-hybrid"),
+            silent(r#"{"securitySchemes": {"key": {"type": null}}}"#).over("a2a-hybrid"),
         ],
         yields_to: &["a2a/mtls-misnamed"],
         check: Check::Document(scheme_type_unrecognised),
@@ -274,15 +272,6 @@ fn scheme_type_unrecognised(card: Node<'_>, context: &Context<'_>, out: &mut Occ
                         added.impact(Impact::Degrades);
                     }
                 }
-            }
-            None if hybrid && count(scheme, WRAPPERS) == 1 => {
-                out.add_missing(
-                    scheme,
-                    "type",
-                    "only the wrapper of 1.0 is here: clients of 0.3 take it for mutual TLS",
-                )
-                .severity(Severity::Warning)
-                .impact(Impact::Degrades);
             }
             None if hybrid => {}
             None => demand(scheme, "type", out),
