@@ -45,7 +45,7 @@ pub fn revision() -> &'static str {
                 rule.id, rule.version, rule.severity, rule.severity_overrides, rule.impact, rule.impact_overrides
             ));
         }
-        hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::canonical::hex(&hash.finalize()[..8])
     })
 }
 

@@ -70,7 +70,7 @@ impl Session {
 
 fn masked(value: &str) -> String {
     let hash = Sha256::digest(value.as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = crate::canonical::hex(&hash);
     format!("***({} sha256:{hex})", value.len())
 }
 

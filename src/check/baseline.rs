@@ -120,7 +120,7 @@ pub fn marks(file: &str, document: &Document, report: &Report) -> Vec<Mark> {
 
 /// Hex digits that tell a text without telling it.
 pub fn short_hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())[..5].iter().map(|byte| format!("{byte:02x}")).collect()
+    plumbline_rules::canonical::hex(&Sha256::digest(text.as_bytes())[..5])
 }
 
 fn place(document: &Document, pointer: &str) -> String {

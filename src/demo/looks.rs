@@ -279,7 +279,7 @@ impl Observer {
                 seen.took_ms = 0;
             }
             None => {
-                let tag = content_hash(&bytes)[..6].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                let tag = plumbline_rules::canonical::hex(&content_hash(&bytes)[..6]);
                 seen.validators = Some(Validators { etag: Some(format!("\"{tag}\"")), last_modified: None });
                 seen.served = Served::Body(Body::new(bytes, semantic, Some("application/json".to_owned())));
             }

@@ -17,7 +17,7 @@ use crate::happened::Facts;
 use crate::hooks::{NewMessage, Origin, keep_message};
 use crate::ids::{AlertId, EndpointId, EventId, GroupId, RouteId};
 use crate::rows::{clean, shortened, word};
-use crate::words::{EventKind, Severity};
+use crate::words::EventKind;
 
 /// The reader of events whose cursor this is.
 pub const READER: &str = "alerts";
@@ -883,14 +883,6 @@ impl Store {
         .await?)
     }
 
-    /// When a crawl last ended that saw all it was to see, in Unix seconds.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn last_complete_crawl(&self) -> Result<Option<i64>> {
-        Ok(sqlx::query_scalar("SELECT MAX(at_s) FROM event WHERE kind = 50").fetch_one(&self.pools.reader).await?)
-    }
-
     /// The number that the next group will have. One process tells groups, so nobody takes it meanwhile.
     ///
     /// # Errors
@@ -1406,14 +1398,4 @@ async fn tell(w: &mut Writing, one: &GroupNews, now_s: i64) -> Result<()> {
     }
     let note = Some(shortened(&group.summary, 300));
     events::append(w, now_s, News { subject: Some(group.id.0), note, ..News::of(one.kind) }).await
-}
-
-/// An alert's grade for a finding's severity.
-#[must_use]
-pub fn grade_of(severity: Severity) -> Grade {
-    match severity {
-        Severity::Error => Grade::Error,
-        Severity::Warning => Grade::Warning,
-        Severity::Info => Grade::Info,
-    }
 }

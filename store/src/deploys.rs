@@ -6,6 +6,7 @@
 //! may have come with: which, and how sure that is, stands at either end of its span.
 
 use plumbline_rules::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::events::{self, News};
 use crate::ids::{DeployId, TargetId};
 use crate::rows::{shortened, word};
-use crate::words::{Cause, EventKind, Impact, ReachState, Severity, SurfaceKind};
+use crate::words::{Cause, EventKind, Headline, Impact, ReachState, Severity, SurfaceKind};
 
 /// Signals so far apart are one deploy, in seconds.
 const MERGED_S: i64 = 900;
@@ -111,10 +112,9 @@ impl SignalKind {
 }
 
 /// One sign of a deploy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     /// What kind.
-    #[serde(with = "as_word")]
     pub kind: SignalKind,
     /// Before; `None`: nothing was known, or there is nothing to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,21 +124,6 @@ pub struct Signal {
     pub to: Option<String>,
     /// When it was seen, in Unix seconds.
     pub at_s: i64,
-}
-
-/// A signal's kind in JSON.
-mod as_word {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    use super::SignalKind;
-
-    pub fn serialize<S: Serializer>(kind: &SignalKind, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(kind.as_str())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SignalKind, D::Error> {
-        String::deserialize(from)?.parse().map_err(de::Error::custom)
-    }
 }
 
 /// What a look saw change, as far as it may tell of a deploy.
@@ -608,7 +593,7 @@ async fn outcome(w: &mut Writing, deploy: i64, target: i64, at_s: i64, now_s: i6
 }
 
 /// Findings that began or ended with a deploy. One that did both stands in it twice.
-const FINDINGS_OF: &str = "
+pub(crate) const FINDINGS_OF: &str = "
 SELECT 1, finding.id, rule.slug, rule.title, finding.severity, finding.impact, finding_span.from_s, finding.surface_id,
        finding_span.confidence, finding.occurrences, rule.guess
 FROM finding_span
@@ -625,7 +610,7 @@ WHERE finding_span.close_deploy = $1
 ORDER BY 1 DESC, 2";
 
 /// A finding that began or ended with a deploy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DeployFinding {
     /// The finding.
     pub finding_id: i64,
@@ -646,10 +631,8 @@ pub struct DeployFinding {
     /// At how many places it fires, or fired last.
     pub occurrences: i64,
     /// It began; otherwise it ended.
-    #[serde(skip)]
     pub is_beginning: bool,
     /// A guess by name, which counts for nothing.
-    #[serde(skip)]
     pub is_guess: bool,
 }
 
@@ -692,7 +675,7 @@ pub fn judged(findings: &[DeployFinding], fail_on: FailOn) -> Outcome {
 }
 
 /// A deploy, for lists and for itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DeployRow {
     /// Its number.
     pub id: i64,
@@ -700,6 +683,8 @@ pub struct DeployRow {
     pub target_id: i64,
     /// What that is called.
     pub target: String,
+    /// Its word now.
+    pub headline: Headline,
     /// When, in Unix seconds: as told, or when the first signal was seen.
     pub at_s: i64,
     /// We were told of it.
@@ -729,7 +714,7 @@ macro_rules! deploy_sql {
     ($which:literal) => {
         concat!(
             "SELECT deploy.id, deploy.target_id, target.name, deploy.at_s, deploy.told, deploy.version, deploy.signals,
-                    deploy.outcome, deploy.settled_s, deploy.url, deploy.environment, deploy.commit_id,
+                    deploy.outcome, deploy.settled_s, deploy.url, deploy.environment, deploy.commit_id, target.headline,
                     (SELECT COUNT(*) FROM finding_span WHERE open_deploy = deploy.id),
                     (SELECT COUNT(*) FROM finding_span WHERE close_deploy = deploy.id)
              FROM deploy
@@ -750,13 +735,13 @@ impl Store {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn deploys(&self, target: Option<TargetId>, before: Option<i64>, limit: u32) -> Result<Vec<DeployRow>> {
+    pub async fn deploys(&self, target: Option<TargetId>, before: Option<i64>, limit: i64) -> Result<Vec<DeployRow>> {
         let before = before.unwrap_or(i64::from(i32::MAX));
         let query = match target {
             None => sqlx::query(DEPLOYS),
             Some(target) => sqlx::query(DEPLOYS_OF_TARGET).bind(target.0),
         };
-        let rows = query.bind(before).bind(i64::from(limit)).fetch_all(&self.pools.reader).await?;
+        let rows = query.bind(before).bind(limit).fetch_all(&self.pools.reader).await?;
         rows.iter().map(deploy_row).collect()
     }
 
@@ -787,8 +772,9 @@ fn deploy_row(row: &sqlx::any::AnyRow) -> Result<DeployRow> {
         url: row.try_get(9)?,
         environment: row.try_get(10)?,
         commit: row.try_get(11)?,
-        opened: row.try_get(12)?,
-        resolved: row.try_get(13)?,
+        headline: word("target", row.try_get(12)?)?,
+        opened: row.try_get(13)?,
+        resolved: row.try_get(14)?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Bodies, each kept once by its content.
 
-use plumbline_rules::canonical::{Hash, content_hash};
+use plumbline_rules::canonical::{Hash, content_hash, hex};
 use sqlx::Row;
 
 use crate::Store;
@@ -128,15 +128,15 @@ impl Store {
         document(&row)
     }
 
-    /// The two documents that a surface serves in turn, as two back ends with different builds do; `None` where it does
+    /// The hashes (hex) of the two documents that a surface serves in turn, as two back ends with different builds do; `None` where it does
     /// not. It does when its last four changes of document went to and fro between two that say different things, and the
     /// newest is no older than a few of these changes took.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn two_versions(&self, surface: SurfaceId) -> Result<Option<(DocumentId, DocumentId)>> {
+    pub async fn two_versions(&self, surface: SurfaceId) -> Result<Option<(String, String)>> {
         let rows = sqlx::query(
-            "SELECT doc_span.document_id, document.semantic_hash, doc_span.from_s, surface.last_attempt_s
+            "SELECT document.hash, document.semantic_hash, doc_span.from_s, surface.last_attempt_s
              FROM doc_span
              JOIN document ON document.id = doc_span.document_id
              JOIN surface ON surface.id = doc_span.surface_id
@@ -153,7 +153,7 @@ impl Store {
             spans.push(Served { document: row.try_get(0)?, says, from_s: row.try_get(2)? });
         }
         let now_s: Option<i64> = rows.first().map(|row| row.try_get(3)).transpose()?.flatten();
-        Ok(in_turn(&spans, now_s).map(|(now, before)| (DocumentId(now), DocumentId(before))))
+        Ok(in_turn(&spans, now_s).map(|(now, before)| (hex(now), hex(before))))
     }
 
     /// The documents that a surface served, each once, the one that came last first; at most so many.
@@ -212,20 +212,21 @@ fn document(row: &sqlx::any::AnyRow) -> Result<Document> {
 }
 /// A span of a document, for telling whether two are served in turn.
 struct Served {
-    document: i64,
+    document: Vec<u8>,
     says: Option<Vec<u8>>,
     from_s: i64,
 }
 
 /// The present document and the other one, where the newest five spans (newest first) go to and fro between them.
-fn in_turn(spans: &[Served], now_s: Option<i64>) -> Option<(i64, i64)> {
+fn in_turn(spans: &[Served], now_s: Option<i64>) -> Option<(&[u8], &[u8])> {
     let [newest, before, .., oldest] = spans else { return None };
-    let is_there =
-        |n: usize, span: &Served| span.document == if n.is_multiple_of(2) { newest.document } else { before.document };
+    let is_there = |n: usize, span: &Served| {
+        span.document == if n.is_multiple_of(2) { &*newest.document } else { &*before.document }
+    };
     let are_two = newest.says.is_none() || newest.says != before.says;
     if spans.len() < 5 || !are_two || !spans.iter().enumerate().all(|(n, span)| is_there(n, span)) {
         return None;
     }
     let took_s = newest.from_s - oldest.from_s;
-    (now_s? - newest.from_s <= took_s).then_some((newest.document, before.document))
+    (now_s? - newest.from_s <= took_s).then_some((&*newest.document, &*before.document))
 }

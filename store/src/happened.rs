@@ -387,7 +387,7 @@ impl Store {
             .bind(document)
             .fetch_optional(&self.pools.reader)
             .await?;
-        Ok(hash.map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(hash.map(|bytes| plumbline_rules::canonical::hex(&bytes)))
     }
 
     async fn about_deploy(&self, id: Option<i64>) -> Result<Option<AboutDeploy>> {

@@ -599,55 +599,6 @@ impl Store {
         w.commit().await
     }
 
-    /// Makes the current secret the previous one, good until `expires_s`, and a new one the current.
-    ///
-    /// # Errors
-    /// When a previous one is still good and `is_forced` is not said, or the database fails.
-    pub async fn rotate_secret(
-        &self,
-        id: EndpointId,
-        sealed: &[u8],
-        expires_s: i64,
-        is_forced: bool,
-        now_s: i64,
-    ) -> Result<bool> {
-        let mut w = self.pools.write().await?;
-        let still_good: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM wh_secret
-             WHERE endpoint_id = $1 AND role = 'previous' AND scheme = 'v1' AND expires_s > $2",
-        )
-        .bind(id.0)
-        .bind(now_s)
-        .fetch_one(w.on())
-        .await?;
-        if still_good > 0 && !is_forced {
-            return Ok(false);
-        }
-        sqlx::query("DELETE FROM wh_secret WHERE endpoint_id = $1 AND role = 'previous' AND scheme = 'v1'")
-            .bind(id.0)
-            .execute(w.on())
-            .await?;
-        sqlx::query(
-            "UPDATE wh_secret SET role = 'previous', expires_s = $2
-             WHERE endpoint_id = $1 AND role = 'current' AND scheme = 'v1'",
-        )
-        .bind(id.0)
-        .bind(expires_s)
-        .execute(w.on())
-        .await?;
-        let secret = SealedSecret {
-            role: SecretRole::Current,
-            scheme: "v1".to_owned(),
-            sealed: sealed.to_vec(),
-            created_s: now_s,
-            expires_s: None,
-            last_used_s: None,
-        };
-        put_secret(&mut w, id, &secret).await?;
-        w.commit().await?;
-        Ok(true)
-    }
-
     /// What is to be sent to one receiver now, the oldest message first. Bodies come with it.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ impl TokenRow {
 /// The text of a token out of 32 random bytes.
 #[must_use]
 pub fn text_of(random: [u8; 32]) -> String {
-    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = plumbline_rules::canonical::hex(&random);
     format!("{BEGINS}{hex}")
 }
 

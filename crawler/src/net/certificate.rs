@@ -32,7 +32,7 @@ pub(super) fn read(der: &[u8]) -> Option<Certificate> {
     let (not_before_s, rest) = time(validity)?;
     let (not_after_s, _) = time(rest)?;
     let hash = Sha256::digest(der);
-    let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = plumbline_rules::canonical::hex(hash.as_ref());
     Some(Certificate { issuer: name(issuer), not_before_s, not_after_s, sha256 })
 }
 

@@ -1,5 +1,6 @@
 //! What failed together, and with whom.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -12,7 +13,7 @@ use crate::words::{ReachState, SurfaceKind};
 use super::{maybe_word, word};
 
 /// Several surfaces that failed for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IncidentRow {
     /// Its number.
     pub id: i64,
@@ -35,7 +36,7 @@ pub struct IncidentRow {
 }
 
 /// A surface in an incident.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemberRow {
     /// The surface.
     pub surface_id: i64,
@@ -85,10 +86,10 @@ impl Store {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn incidents(&self, before: Option<i64>, limit: u32) -> Result<Vec<IncidentRow>> {
+    pub async fn incidents(&self, before: Option<i64>, limit: i64) -> Result<Vec<IncidentRow>> {
         let rows = sqlx::query(INCIDENTS)
             .bind(before.unwrap_or(i64::from(i32::MAX)))
-            .bind(i64::from(limit))
+            .bind(limit)
             .fetch_all(&self.pools.reader)
             .await?;
         rows.iter().map(incident).collect()

@@ -4,7 +4,6 @@
 //! Rows are plain data that serialise as they are, because the JSON of a page is made of them.
 
 mod crawls;
-mod deploys;
 mod documents;
 mod export;
 mod feed;
@@ -20,7 +19,6 @@ mod targets;
 
 pub use crate::walk_findings::WalkFindingRow;
 pub use crawls::{CrawlRow, FaultRow, SourceRow, WalkRow};
-pub use deploys::{DeployFinding, DeployRow, OutageMember, OutageRow};
 pub use documents::{DocumentRow, Judgement, ServedBy};
 pub use export::{EntryFilter, ServerEntry};
 pub use feed::{FeedRow, RegressedDay};
@@ -38,6 +36,7 @@ pub use targets::{Excluded, PAGE as TARGET_PAGE, Position, TargetCount, TargetFi
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
+use plumbline_rules::canonical::hex;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -97,11 +96,6 @@ fn places(packed: Option<&[u8]>) -> Result<Vec<Occurrence>> {
     serde_json::from_slice(&unpack("set of places", packed)?).map_err(|error| Error::corrupt("set of places", error))
 }
 
-/// Lower-case hex.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Store {
     /// Asks the database for nothing, to see that it answers.
     ///
@@ -158,13 +152,6 @@ mod tests {
             documents::BODY,
             documents::JUDGEMENT,
             documents::SERVED_BY,
-            deploys::DEPLOYS,
-            deploys::DEPLOYS_OF,
-            deploys::DEPLOY,
-            deploys::DEPLOY_FINDINGS,
-            deploys::INCIDENTS,
-            deploys::INCIDENT,
-            deploys::INCIDENT_MEMBERS,
             export::ENTRIES,
             export::ENTRIES_SINCE,
             export::VERSIONS,
@@ -205,6 +192,7 @@ mod tests {
             crate::deploys::DEPLOYS,
             crate::deploys::DEPLOYS_OF_TARGET,
             crate::deploys::DEPLOY,
+            crate::deploys::FINDINGS_OF,
             overview::COHORT_DAYS,
             overview::KIND_DAYS,
             overview::LAST_OPENED,

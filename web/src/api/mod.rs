@@ -110,6 +110,7 @@ macro_rules! endpoints {
     };
 }
 
+use plumbline_store::deploys::DeployRow;
 use plumbline_store::views as v;
 
 static READ: &[Endpoint] = endpoints! {
@@ -132,7 +133,7 @@ static READ: &[Endpoint] = endpoints! {
         "Neither good nor bad, never counted.", [TARGET];
     "/api/v1/targets/{id}/listings" read::listings => Page<v::ListingRow>, "Targets", "listTargetListings", "Its versions in registries.",
         "Newest first, at most two hundred.", [TARGET];
-    "/api/v1/targets/{id}/deploys" read::target_deploys => Page<v::DeployRow>, "Targets", "listTargetDeploys", "Its deploys.",
+    "/api/v1/targets/{id}/deploys" read::target_deploys => Page<DeployRow>, "Targets", "listTargetDeploys", "Its deploys.",
         "Newest first, at most two hundred.", [TARGET];
     "/api/v1/findings/{id}" read::finding => v::FindingDetail, "Findings", "getFinding", "One finding.",
         "With its places, its surface and the targets that show it.", [path_number("id", "The number of the finding.")];
@@ -167,11 +168,11 @@ static READ: &[Endpoint] = endpoints! {
         "With what came of every look.", [path_number("id", "The number of the crawl.")];
     "/api/v1/sources" read::sources => Page<v::SourceRow>, "Crawls", "listSources", "Where targets come from.",
         "Every source in use.", [];
-    "/api/v1/deploys" read::deploys => Page<v::DeployRow>, "Deploys", "listDeploys", "Deploys we were told of or inferred.",
+    "/api/v1/deploys" read::deploys => Page<DeployRow>, "Deploys", "listDeploys", "Deploys we were told of or inferred.",
         "Newest first.", [CURSOR, LIMIT];
     "/api/v1/deploys/{id}" read::deploy => read::DeployWhole, "Deploys", "getDeploy", "One deploy.",
         "With what it opened and mended.", [path_number("id", "The number of the deploy.")];
-    "/api/v1/incidents" read::incidents => Page<v::OutageRow>, "Incidents", "listIncidents", "Outages that several surfaces share.",
+    "/api/v1/incidents" read::incidents => Page<v::IncidentRow>, "Incidents", "listIncidents", "Outages that several surfaces share.",
         "Newest first.", [CURSOR, LIMIT];
     "/api/v1/incidents/{id}" read::incident => read::IncidentWhole, "Incidents", "getIncident", "One shared outage.",
         "With who was in it, at most two hundred.", [path_number("id", "The number of the incident.")];

@@ -4,10 +4,12 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::{Basis, Rule};
+use plumbline_store::deploys::{DeployFinding, DeployRow};
 use plumbline_store::query::{self, Completion, Field};
 use plumbline_store::views as v;
 use plumbline_store::views::{Position, TargetOrder};
 use plumbline_store::words::{EventKind, Impact, Severity};
+use plumbline_store::{DeployId, TargetId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,18 +68,18 @@ pub struct RuleFacts {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeployWhole {
     /// The deploy.
-    pub deploy: v::DeployRow,
+    pub deploy: DeployRow,
     /// What it opened and mended.
-    pub findings: Vec<v::DeployFinding>,
+    pub findings: Vec<DeployFinding>,
 }
 
 /// A shared outage with who was in it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct IncidentWhole {
     /// The outage.
-    pub incident: v::OutageRow,
+    pub incident: v::IncidentRow,
     /// Who was in it.
-    pub members: Vec<v::OutageMember>,
+    pub members: Vec<v::MemberRow>,
 }
 
 impl Asked {
@@ -198,9 +200,9 @@ pub async fn listings(State(state): State<WebState>, Path(id): Path<i64>) -> Lis
     Ok(whole(state.store.target_listings(id, 200).await?.0))
 }
 
-pub async fn target_deploys(State(state): State<WebState>, Path(id): Path<i64>) -> Listed<v::DeployRow> {
+pub async fn target_deploys(State(state): State<WebState>, Path(id): Path<i64>) -> Listed<DeployRow> {
     known(&state, id).await?;
-    Ok(whole(state.store.deploys_of(id, 200).await?))
+    Ok(whole(state.store.deploys(Some(TargetId(id)), None, 200).await?))
 }
 
 pub async fn finding(State(state): State<WebState>, Path(id): Path<i64>) -> One<v::FindingDetail> {
@@ -345,25 +347,25 @@ pub async fn sources(State(state): State<WebState>) -> Listed<v::SourceRow> {
     Ok(whole(state.store.sources_in_use().await?))
 }
 
-pub async fn deploys(State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<v::DeployRow> {
+pub async fn deploys(State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<DeployRow> {
     let limit = asked.limit()?;
-    Ok(cut(state.store.deploys_before(asked.before()?, limit + 1).await?, limit, |row| row.id.to_string()))
+    let deploys = state.store.deploys(None, Some(asked.before()?), limit + 1).await?;
+    Ok(cut(deploys, limit, |row| row.id.to_string()))
 }
 
 pub async fn deploy(State(state): State<WebState>, Path(id): Path<i64>) -> One<DeployWhole> {
-    let deploy = state.store.deploy_row(id).await?.ok_or_else(|| missing("deploy", id))?;
-    let findings = state.store.deploy_findings(&deploy).await?;
+    let (deploy, findings) = state.store.deploy(DeployId(id)).await?.ok_or_else(|| missing("deploy", id))?;
     Ok(Json(DeployWhole { deploy, findings }))
 }
 
-pub async fn incidents(State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<v::OutageRow> {
+pub async fn incidents(State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<v::IncidentRow> {
     let limit = asked.limit()?;
-    Ok(cut(state.store.incidents_before(asked.before()?, limit + 1).await?, limit, |row| row.id.to_string()))
+    let incidents = state.store.incidents(Some(asked.before()?), limit + 1).await?;
+    Ok(cut(incidents, limit, |row| row.id.to_string()))
 }
 
 pub async fn incident(State(state): State<WebState>, Path(id): Path<i64>) -> One<IncidentWhole> {
-    let incident = state.store.incident_row(id).await?.ok_or_else(|| missing("incident", id))?;
-    let members = state.store.members_of_incident(id, 200).await?;
+    let (incident, members) = state.store.incident(id).await?.ok_or_else(|| missing("incident", id))?;
     Ok(Json(IncidentWhole { incident, members }))
 }
 

@@ -3,7 +3,9 @@
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use plumbline_store::views::{DeployFinding, DeployRow, DocumentSpan};
+use plumbline_store::DeployId;
+use plumbline_store::deploys::{DeployFinding, DeployRow, Outcome, SignalKind};
+use plumbline_store::views::DocumentSpan;
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
@@ -15,6 +17,8 @@ use crate::text;
 
 /// Deploys on one page.
 const PAGE: i64 = 50;
+/// Findings shown of one.
+const FINDINGS: usize = 500;
 
 /// Where the list goes on.
 #[derive(Debug, Default, Deserialize)]
@@ -59,7 +63,7 @@ struct Deploy {
 /// `GET /deploys`
 pub async fn list(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
     let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
-    let mut deploys = state.store.deploys_before(before, PAGE + 1).await?;
+    let mut deploys = state.store.deploys(None, Some(before), PAGE + 1).await?;
     let has_more = deploys.len() as i64 > PAGE;
     deploys.truncate(PAGE as usize);
     let page = Deploys {
@@ -74,11 +78,12 @@ pub async fn list(visit: Visit, State(state): State<WebState>, Query(asked): Que
 
 fn list_answer(deploys: &[DeployRow], now: i64) -> String {
     let Some(newest) = deploys.first() else { return "No sign of a deploy has been seen.".to_owned() };
-    let bad = deploys.iter().filter(|deploy| matches!(deploy.outcome.as_deref(), Some("regressed" | "mixed"))).count();
+    let bad =
+        deploys.iter().filter(|deploy| matches!(deploy.outcome, Some(Outcome::Regressed | Outcome::Mixed))).count();
     format!(
         "The newest deploy was {}, at {}; {} of the newest {} broke something.",
         text::ago(newest.at_s, now),
-        text::visible(&newest.name, 60),
+        text::visible(&newest.target, 60),
         text::number(bad as i64),
         text::number(deploys.len() as i64)
     )
@@ -88,14 +93,15 @@ fn list_answer(deploys: &[DeployRow], now: i64) -> String {
 pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
     let unknown = || Error::NotFound { what: "deploy", asked: asked.clone() };
     let id: i64 = asked.trim_start_matches("dep_").parse().map_err(|_| unknown())?;
-    let deploy = state.store.deploy_row(id).await?.ok_or_else(unknown)?;
-    let findings = state.store.deploy_findings(&deploy).await?;
+    let (deploy, mut findings) = state.store.deploy(DeployId(id)).await?.ok_or_else(unknown)?;
+    let answer = answer(&deploy);
+    findings.truncate(FINDINGS);
     let documents = state.store.target_document_spans(deploy.target_id, 200).await?;
     let near = documents.into_iter().filter(|span| (span.from_s - deploy.at_s).abs() <= 3_600);
     let page = Deploy {
         frame: visit.framed(Place::Elsewhere),
         as_of_s: visit.now,
-        answer: answer(&deploy, &findings),
+        answer,
         document: near.min_by_key(|span| (span.from_s - deploy.at_s).abs()),
         deploy,
         findings,
@@ -103,62 +109,55 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     visit.answer(&page, Cache::Fresh)
 }
 
-fn answer(deploy: &DeployRow, findings: &[DeployFinding]) -> String {
-    let opened = findings.iter().filter(|one| one.opened).count() as i64;
-    let mended = findings.len() as i64 - opened;
+fn answer(deploy: &DeployRow) -> String {
     let version =
         deploy.version.as_ref().map_or_else(String::new, |version| format!(" of {}", text::visible(version, 40)));
-    let did = match (opened, mended) {
+    let did = match (deploy.opened, deploy.resolved) {
         (0, 0) => "opened and mended nothing".to_owned(),
         (opened, 0) => format!("opened {}", text::counted(opened, "finding", "findings")),
         (0, mended) => format!("mended {}", text::counted(mended, "finding", "findings")),
-        _ => format!("opened {} and mended {}", text::counted(opened, "finding", "findings"), text::number(mended)),
+        (opened, mended) => {
+            format!("opened {} and mended {}", text::counted(opened, "finding", "findings"), text::number(mended))
+        }
     };
-    let settled = match deploy.outcome.as_deref() {
+    let settled = match deploy.outcome {
         None => " It is not settled yet.".to_owned(),
-        Some("unreachable") => " The target could not be reached afterwards, so nothing is said.".to_owned(),
-        Some(outcome) => format!(" It turned out {}.", text::visible(outcome, 20)),
+        Some(Outcome::Unreachable) => " The target could not be reached afterwards, so nothing is said.".to_owned(),
+        Some(outcome) => format!(" It turned out {outcome}."),
     };
-    format!("The deploy{version} at {} {did}.{settled}", text::visible(&deploy.name, 60))
+    format!("The deploy{version} at {} {did}.{settled}", text::visible(&deploy.target, 60))
 }
 
 /// What was seen, in words.
-pub(super) fn signals(deploy: &DeployRow) -> Vec<(String, String)> {
-    let list = deploy.signals.as_array().cloned().unwrap_or_default();
-    list.iter()
-        .map(|signal| {
-            let field = |name: &str| signal[name].as_str().map(|value| text::visible(value, 60)).unwrap_or_default();
-            let said = match signal["kind"].as_str().unwrap_or_default() {
-                "explicit" => "their pipeline told us",
-                "registry" => "the registry lists another version",
-                "server_info" => "the server calls itself another version",
-                "card_version" => "the card calls itself another version",
-                "silent_change" => "the document changed and its version did not",
-                "live_change" => "its tools or its protocol changed",
-                "touch" => "it was touched, and nothing in it changed",
-                "infra" => "its certificate, addresses or server software changed",
-                _ => "something changed",
-            };
-            let moved = match (field("from"), field("to")) {
-                (from, to) if from.is_empty() && to.is_empty() => String::new(),
-                (from, to) => format!("{} → {}", if from.is_empty() { "–".to_owned() } else { from }, to),
-            };
-            (said.to_owned(), moved)
-        })
-        .collect()
+fn signals(deploy: &DeployRow) -> Vec<(&'static str, String)> {
+    let shown = |side: &Option<String>| side.as_ref().map_or_else(|| "–".to_owned(), |side| text::visible(side, 60));
+    let said = deploy.signals.iter().map(|signal| {
+        let said = match signal.kind {
+            SignalKind::Marker => "their pipeline told us",
+            SignalKind::Registry => "the registry lists another version",
+            SignalKind::ServerInfo => "the server calls itself another version",
+            SignalKind::CardVersion => "the card calls itself another version",
+            SignalKind::SilentChange => "the document changed and its version did not",
+            SignalKind::LiveChange => "its tools or its protocol changed",
+            SignalKind::Touch => "it was touched, and nothing in it changed",
+            SignalKind::Infra => "its certificate, addresses or server software changed",
+        };
+        let is_silent = signal.from.is_none() && signal.to.is_none();
+        (said, if is_silent { String::new() } else { format!("{} → {}", shown(&signal.from), shown(&signal.to)) })
+    });
+    said.collect()
 }
 
 impl Deploy {
-    fn signals(&self) -> Vec<(String, String)> {
+    fn signals(&self) -> Vec<(&'static str, String)> {
         signals(&self.deploy)
     }
 }
 
 impl Deploys {
     fn seen(&self, deploy: &DeployRow) -> String {
-        signals(deploy)
-            .into_iter()
-            .next()
-            .map_or_else(String::new, |(said, moved)| if moved.is_empty() { said } else { format!("{said}: {moved}") })
+        signals(deploy).into_iter().next().map_or_else(String::new, |(said, moved)| {
+            if moved.is_empty() { said.to_owned() } else { format!("{said}: {moved}") }
+        })
     }
 }

@@ -45,7 +45,7 @@ fn regression(row: &FeedRow) -> Entry {
 
 /// `GET /feeds/incidents.atom`
 pub async fn incidents(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
-    let rows = state.store.incidents_before(i64::MAX, ENTRIES).await?;
+    let rows = state.store.incidents(None, ENTRIES).await?;
     let entries = rows.iter().map(|row| Entry {
         id: format!("incident:{}", row.id),
         title: format!("{} failed together", text::counted(row.members, "surface", "surfaces")),

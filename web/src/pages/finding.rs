@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::Rule;
+use plumbline_store::SurfaceId;
 use plumbline_store::views::{FindingDetail, FindingSpan};
 use plumbline_store::words::{FindingState, OpenedAs};
 use serde::Serialize;
@@ -46,6 +47,8 @@ struct FindingPage {
     axis: Axis,
     #[serde(skip)]
     flips: Option<Lane>,
+    /// Hashes of two documents that are served in turn, where that is why it comes and goes.
+    in_turn: Option<(String, String)>,
 }
 
 /// `GET /findings/{id}`
@@ -58,6 +61,10 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     let window = Window::up_to(visit.now, 365, finding.finding.first_seen_s.min(visit.now - 30 * 86_400));
     let lasted: Vec<Lasted> =
         spans.iter().map(|span| Lasted { class: "l-open", from_s: span.from_s, to_s: span.to_s }).collect();
+    let in_turn = match finding.finding.state {
+        FindingState::Flapping => state.store.two_versions(SurfaceId(finding.finding.surface_id)).await?,
+        _ => None,
+    };
     let page = FindingPage {
         frame: visit.framed(Place::Targets),
         as_of_s: visit.now,
@@ -67,6 +74,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         lane: window.lane(&lasted, text::counted(spans.len() as i64, "span", "spans")),
         axis: window.axis(),
         flips: flips(&finding),
+        in_turn,
         finding,
         spans,
     };

@@ -3,7 +3,8 @@
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use plumbline_store::views::{OutageMember, OutageRow};
+use plumbline_store::incidents::Shared;
+use plumbline_store::views::{IncidentRow, MemberRow};
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
@@ -16,8 +17,6 @@ use crate::text;
 
 /// Incidents on one page.
 const PAGE: i64 = 50;
-/// Members shown of one.
-const MEMBERS: i64 = 200;
 
 /// Where the list goes on.
 #[derive(Debug, Default, Deserialize)]
@@ -36,7 +35,7 @@ struct Incidents {
     /// The answer in one sentence.
     answer: String,
     /// The incidents of this page.
-    incidents: Vec<OutageRow>,
+    incidents: Vec<IncidentRow>,
     /// Address of older ones.
     next: Option<String>,
 }
@@ -52,9 +51,9 @@ struct Incident {
     /// The answer in one sentence.
     answer: String,
     /// The incident.
-    incident: OutageRow,
+    incident: IncidentRow,
     /// Who was in it.
-    members: Vec<OutageMember>,
+    members: Vec<MemberRow>,
     #[serde(skip)]
     lanes: Vec<Lane>,
     #[serde(skip)]
@@ -64,7 +63,7 @@ struct Incident {
 /// `GET /incidents`
 pub async fn list(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
     let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
-    let mut incidents = state.store.incidents_before(before, PAGE + 1).await?;
+    let mut incidents = state.store.incidents(Some(before), PAGE + 1).await?;
     let has_more = incidents.len() as i64 > PAGE;
     incidents.truncate(PAGE as usize);
     let open = incidents.iter().filter(|incident| incident.closed_s.is_none()).count() as i64;
@@ -89,8 +88,7 @@ pub async fn list(visit: Visit, State(state): State<WebState>, Query(asked): Que
 pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
     let unknown = || Error::NotFound { what: "incident", asked: asked.clone() };
     let id: i64 = asked.parse().map_err(|_| unknown())?;
-    let incident = state.store.incident_row(id).await?.ok_or_else(unknown)?;
-    let members = state.store.members_of_incident(id, MEMBERS).await?;
+    let (incident, members) = state.store.incident(id).await?.ok_or_else(unknown)?;
     let window = Window { from_s: incident.opened_s - 600, to_s: incident.closed_s.unwrap_or(visit.now) + 600 };
     let lanes = members
         .iter()
@@ -112,18 +110,16 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
 }
 
 /// What is shared, in words.
-fn cause(incident: &OutageRow) -> String {
+fn cause(incident: &IncidentRow) -> String {
     let shared = text::visible(&incident.shared, 80);
-    match incident.cause.as_str() {
-        "host" => format!("the host {shared}"),
-        "prefix" => format!("the network {shared}"),
-        "certificate" => format!("a certificate of {shared}"),
-        "ours" => "our own network; it says nothing about them".to_owned(),
-        _ => shared,
+    match incident.cause {
+        Shared::Host => format!("the host {shared}"),
+        Shared::Prefix => format!("the network {shared}"),
+        Shared::Certificate => format!("a certificate of {shared}"),
     }
 }
 
-fn answer(incident: &OutageRow, now: i64) -> String {
+fn answer(incident: &IncidentRow, now: i64) -> String {
     let who = text::counted(incident.members, "surface", "surfaces");
     let lasted = match incident.closed_s {
         None => format!("for {} and still", text::span(now - incident.opened_s)),
@@ -133,17 +129,17 @@ fn answer(incident: &OutageRow, now: i64) -> String {
 }
 
 impl Incidents {
-    fn cause(&self, incident: &OutageRow) -> String {
+    fn cause(&self, incident: &IncidentRow) -> String {
         cause(incident)
     }
 
-    fn lasted(&self, incident: &OutageRow) -> String {
+    fn lasted(&self, incident: &IncidentRow) -> String {
         text::span(incident.closed_s.unwrap_or(self.as_of_s) - incident.opened_s)
     }
 }
 
 impl Incident {
-    fn rows(&self) -> impl Iterator<Item = (&OutageMember, &Lane)> {
+    fn rows(&self) -> impl Iterator<Item = (&MemberRow, &Lane)> {
         self.members.iter().zip(&self.lanes)
     }
 }

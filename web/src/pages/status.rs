@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use plumbline_store::query::{Field, Query};
-use plumbline_store::views::{OutageRow, Position, TARGET_PAGE, TargetOrder, TargetRow};
+use plumbline_store::views::{IncidentRow, Position, TARGET_PAGE, TargetOrder, TargetRow};
 use plumbline_store::words::{Headline, ReachState};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ struct Status {
     /// What it consists of.
     components: Vec<TargetRow>,
     /// Shared outages of the last weeks, newest first.
-    incidents: Vec<OutageRow>,
+    incidents: Vec<IncidentRow>,
     #[serde(skip)]
     tag: String,
     #[serde(skip)]
@@ -60,7 +60,7 @@ async fn show(visit: Visit, state: WebState, slug: String) -> Result<Response, E
     let limit = TARGET_PAGE as i64;
     let components = state.store.targets_page(&filter, TargetOrder::Name, &Position::start(), 1, limit).await?;
     let strips = strips(&state, &components, visit.now / 86_400).await?;
-    let incidents = state.store.incidents_before(i64::MAX, 10).await?;
+    let incidents = state.store.incidents(None, 10).await?;
     let page = Status {
         frame: visit.framed(Place::Elsewhere),
         as_of_s: visit.now,

@@ -61,6 +61,13 @@ async fn a_deploy_is_told_by_whoever_sits_here_or_shows_a_token_that_allows_it()
     assert_eq!(answer["result_url"], format!("/api/v1/deploys/{}/result", markers[0].id));
     assert!(answer["surfaces_due"].as_u64().unwrap() >= 1);
 
+    let page = world.get(&format!("/deploys/{}", markers[0].id)).await.words();
+    assert!(page.contains("Their pipeline told us of it") && page.contains("their pipeline told us"), "{page}");
+    let list = world.get("/deploys").await.words();
+    assert!(list.contains("their pipeline told us") && !list.contains("something changed"), "{list}");
+    let whole = world.get_json(&format!("/api/v1/deploys/{}", markers[0].id)).await.json();
+    assert_eq!(whole["deploy"]["signals"][0]["kind"], "marker");
+
     let result = world.get_json(answer["result_url"].as_str().unwrap()).await.json();
     assert_eq!((&result["status"], &result["outcome"]), (&json!("pending"), &json!(null)));
     assert_eq!(world.get_json("/api/v1/deploys/999/result").await.status, StatusCode::NOT_FOUND);

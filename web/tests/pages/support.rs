@@ -161,6 +161,11 @@ impl World {
     }
 
     pub async fn add_card(&self, host: &str, name: Option<String>) {
+        self.add_card_on(host, host, name).await;
+    }
+
+    /// A card whose address stands on a host of another name, as tenants of one host do.
+    pub async fn add_card_on(&self, on: &str, host: &str, name: Option<String>) {
         let source = self.store.ensure_source(SourceKind::Domains, "domains", None, NOW - 4_000).await.unwrap();
         let card = NewTarget {
             kind: TargetKind::A2aAgent,
@@ -169,7 +174,7 @@ impl World {
             url: card_url(host),
             surface: SurfaceKind::AgentCard,
             role: Role::Main,
-            host: Some(HostName { name: host.into(), domain: host.into() }),
+            host: Some(HostName { name: on.into(), domain: on.into() }),
             owner: Some(OwnerName { slug: "harbour".into(), name: "Harbour Office".into() }),
             tags: Vec::new(),
             is_own: false,
@@ -200,7 +205,8 @@ impl World {
         self.observe(crawl, host, at_s, Outcome::Ok, Served::Body(body), Some(judged)).await;
     }
 
-    async fn miss(&self, crawl: CrawlId, host: &str, at_s: i64) {
+    /// A look that found nobody.
+    pub async fn miss(&self, crawl: CrawlId, host: &str, at_s: i64) {
         self.observe(crawl, host, at_s, "unreachable:connect_timeout".parse().unwrap(), Served::Nothing, None).await;
     }
 

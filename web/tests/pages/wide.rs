@@ -1,6 +1,7 @@
 //! Pages over all targets: what broke, what is common, groups, search, releases.
 
 use axum::http::StatusCode;
+use plumbline_store::CrawlId;
 
 use crate::support::{NOW, SOUND, World};
 
@@ -151,6 +152,48 @@ async fn changes_of_rules_and_two_crawls_are_compared() {
     let compare = world.get("/compare?a=1&b=2").await.words();
     assert!(compare.contains("From crawl 1 to crawl 2: 0 improved, 0 worsened"), "{compare}");
     assert_eq!(world.get("/compare?a=77").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_fails_together_has_a_page_with_who_was_in_it() {
+    let world = World::full().await;
+    let tenants = ["one.example", "two.example", "three.example"];
+    for tenant in tenants {
+        world.add_card_on("shared.example", tenant, Some(format!("Desk {tenant}"))).await;
+    }
+    let crawl = CrawlId(1);
+    for at_s in [NOW - 2_000, NOW - 1_900, NOW - 1_600, NOW - 1_000] {
+        for tenant in tenants {
+            world.miss(crawl, tenant, at_s).await;
+        }
+    }
+    let list = world.get_json("/incidents").await.json();
+    assert_eq!(
+        (&list["incidents"][0]["cause"], &list["incidents"][0]["failing"]),
+        (&"host".into(), &3.into()),
+        "{list}"
+    );
+    let page = world.get(&format!("/incidents/{}", list["incidents"][0]["id"])).await.words();
+    assert!(page.contains("what they share is the host shared.example"), "{page}");
+    assert!(tenants.iter().all(|tenant| page.contains(&format!("Desk {tenant}"))), "{page}");
+}
+
+#[tokio::test]
+async fn two_versions_served_in_turn_are_said_to_be_so() {
+    let world = World::full().await;
+    world.add_card("turns.example", None).await;
+    let crawl = CrawlId(1);
+    let broken = SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "");
+    for n in 0..14 {
+        let document = if n % 4 < 2 { SOUND } else { broken.as_str() };
+        world.see(crawl, "turns.example", document, NOW - 3_900 + n * 240).await;
+    }
+    let target = world.target("turns").await;
+    let findings = world.get_json(&format!("{target}/findings")).await.json();
+    let rows = findings["findings"].as_array().unwrap_or_else(|| panic!("{findings}"));
+    let flapping = rows.iter().find(|row| row["state"] == "flapping").unwrap_or_else(|| panic!("{findings}"));
+    let page = world.get(&format!("/findings/{}", flapping["id"])).await.words();
+    assert!(page.contains("Two versions are being served"), "{page}");
 }
 
 #[tokio::test]
