@@ -74,6 +74,10 @@ pub struct Plot {
     pub title: String,
     /// What is to be seen.
     pub description: String,
+    /// The first day, as days since 1970.
+    pub first_day: i64,
+    /// Whether each day has a column of its own, instead of a place on the line.
+    pub is_bars: bool,
     /// Days across, at least 1: the width of the nested drawing.
     pub days: usize,
     /// The value axis.
@@ -181,6 +185,8 @@ fn plot(frame: Frame, days: usize, values: Vec<Tick>, holes: Vec<Hole>, shapes: 
         id,
         title,
         description,
+        first_day: frame.first_day,
+        is_bars: false,
         days: days.saturating_sub(1).max(1),
         values,
         dates,
@@ -250,6 +256,8 @@ pub fn bars(frame: Frame, series: &[Series]) -> Plot {
         id: frame.id,
         title: frame.title,
         description: frame.description,
+        first_day: frame.first_day,
+        is_bars: true,
         days: days.max(1),
         values: scale.ticks(text::number),
         dates,
@@ -526,6 +534,10 @@ pub struct Strip {
     pub shapes: Vec<Shape>,
     /// The same in words.
     pub words: String,
+    /// The first day, as days since 1970.
+    pub first_day: i64,
+    /// Each stretch of days of one state, first to last: `40 sound,3 blocked`.
+    pub runs: String,
 }
 
 impl askama::filters::HtmlSafe for Strip {}
@@ -541,7 +553,15 @@ pub fn strip(days: &[Day], first_day: i64, is_small: bool) -> Strip {
             (!d.is_empty()).then(|| Shape { class: format!("d-{}", state.class()), d })
         })
         .collect();
-    Strip { is_small, width: (days.len() * step).saturating_sub(1), shapes, words: spoken(days, first_day) }
+    let runs = days.chunk_by(|a, b| a == b).map(|run| format!("{} {}", run.len(), run[0].words()));
+    Strip {
+        is_small,
+        width: (days.len() * step).saturating_sub(1),
+        shapes,
+        words: spoken(days, first_day),
+        first_day,
+        runs: runs.collect::<Vec<_>>().join(","),
+    }
 }
 
 impl Day {

@@ -20,6 +20,7 @@ use futures_util::stream;
 use plumbline_store::events::{Event, EventFilter};
 use plumbline_store::words::EventKind;
 use plumbline_store::{EventId, Store, TargetId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -38,6 +39,35 @@ const MOST_READERS: usize = 200;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A line is sent this often when nothing happens, so that nobody on the way takes the connection for dead.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What moves the first page.
+pub const OVERVIEW: [EventKind; 8] = [
+    EventKind::FindingOpened,
+    EventKind::FindingRegressed,
+    EventKind::FindingResolved,
+    EventKind::TargetAdded,
+    EventKind::TargetDown,
+    EventKind::TargetRecovered,
+    EventKind::CrawlCompleted,
+    EventKind::CrawlDegraded,
+];
+/// What moves the page of one crawl.
+pub const CRAWL: [EventKind; 6] = [
+    EventKind::FindingOpened,
+    EventKind::FindingRegressed,
+    EventKind::FindingResolved,
+    EventKind::TargetAdded,
+    EventKind::CrawlCompleted,
+    EventKind::CrawlDegraded,
+];
+/// What moves the list of alerts.
+pub const ALERTS: [EventKind; 3] =
+    [EventKind::AlertGroupOpened, EventKind::AlertGroupUpdated, EventKind::AlertGroupResolved];
+
+/// The kinds that a page listens to, as its script reads them.
+pub fn live(kinds: &[EventKind]) -> String {
+    kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(",")
+}
 
 /// Everybody who listens.
 #[derive(Debug)]
@@ -105,7 +135,7 @@ pub struct Asked {
 }
 
 /// One event as programs get it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct EventJson {
     /// Its number; later events have greater ones.
     id: i64,
@@ -137,8 +167,8 @@ struct EventJson {
 }
 
 /// A page of them.
-#[derive(Debug, Serialize)]
-struct EventPage {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EventPage {
     /// Oldest first.
     events: Vec<EventJson>,
     /// What to ask for `after` next: the last of them, or what was asked for when there are none.

@@ -36,6 +36,8 @@ pub struct Bar {
     pub x: f64,
     /// How wide it is.
     pub width: f64,
+    /// From when to when it lasted.
+    pub says: String,
 }
 
 /// One lane, ready to be drawn.
@@ -87,7 +89,9 @@ impl Window {
             .map(|one| {
                 let (left, right) = (self.place(one.from_s), self.place(one.to_s.unwrap_or(self.to_s)));
                 let width = (right - left).max(THIN);
-                Bar { class: one.class, x: left.min(100.0 - width), width }
+                let end = one.to_s.map_or_else(|| "now".to_owned(), |to| text::brief(to, self.to_s));
+                let says = format!("{} to {end}", text::brief(one.from_s, self.to_s));
+                Bar { class: one.class, x: left.min(100.0 - width), width, says }
             })
             .collect();
         Lane { bars, words }

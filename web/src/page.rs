@@ -13,7 +13,7 @@ use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
 
 use crate::WebState;
-use crate::assets::{ICON_URL, STYLE_URL};
+use crate::assets::{ICON_URL, SCRIPT_URL, STYLE_URL};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::export;
@@ -239,6 +239,12 @@ impl Frame {
     #[must_use]
     pub fn style_url(&self) -> &str {
         &STYLE_URL
+    }
+
+    /// Address of the script.
+    #[must_use]
+    pub fn script_url(&self) -> &str {
+        &SCRIPT_URL
     }
 
     /// This page in another form: `csv`, `jsonl`.

@@ -27,8 +27,8 @@ use crate::{WebState, api, assets, error, events};
 /// No page does work that grows with the number of targets; one that takes this long hangs on something else.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Nothing but our own stylesheet, our own images and our own forms; no script, no frame, nobody else.
-const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
+/// Nothing but our own stylesheet, script, images and forms, and our own events; no frame, nobody else.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                               base-uri 'none'; frame-ancestors 'none'";
 
 /// All pages over one state.

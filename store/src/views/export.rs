@@ -1,5 +1,6 @@
 //! What leaves as it is: whole lists in the order of their numbers, so that a download can go on where it was.
 
+use plumbline_rules::conversation::Era;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
@@ -37,6 +38,8 @@ pub struct ServerEntry {
     pub target_id: i64,
     /// Its word.
     pub headline: Headline,
+    /// Which conversation its endpoint holds; `None`: it has none, or it was never heard.
+    pub era: Option<Era>,
     /// Its reach.
     pub reach: ReachState,
     /// The revision its main surface was judged as.
@@ -58,7 +61,9 @@ macro_rules! entries {
         concat!(
             "
 SELECT l.id, l.name, l.version, l.status, l.published_ms, l.updated_ms, l.is_latest, l.meta, l.changed_s, d.body, d.hash,
-       t.id AS target_id, t.headline, t.reach, t.profile, t.known, t.n_error, t.n_warn, t.last_attempt_s
+       t.id AS target_id, t.headline, t.reach, t.profile, t.known, t.n_error, t.n_warn, t.last_attempt_s,
+       (SELECT MIN(f.era) FROM target_surface s JOIN surface f ON f.id = s.surface_id
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.era IS NOT NULL) AS era
 FROM listing l
 JOIN document d ON d.id = l.document_id
 JOIN target t ON t.id = l.target_id
@@ -73,16 +78,22 @@ pub(super) const ENTRIES: &str = entries!(
   AND ($2 IS NULL OR l.is_current = $2)
   AND ($3 IS NULL OR t.headline = $3)
   AND ($4 IS NULL OR t.reach = $4)
+  AND ($6 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s JOIN surface f ON f.id = s.surface_id
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.era = $6))
 ORDER BY l.id
 LIMIT $5"
 );
 
 /// The same in the order in which entries last moved here.
 pub(super) const ENTRIES_SINCE: &str = entries!(
-    "l.changed_s >= $6 AND (l.changed_s > $6 OR l.id > $1) AND l.gone_s IS NULL
+    "l.changed_s >= $7 AND (l.changed_s > $7 OR l.id > $1) AND l.gone_s IS NULL
   AND ($2 IS NULL OR l.is_current = $2)
   AND ($3 IS NULL OR t.headline = $3)
   AND ($4 IS NULL OR t.reach = $4)
+  AND ($6 IS NULL OR EXISTS (
+        SELECT 1 FROM target_surface s JOIN surface f ON f.id = s.surface_id
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.era = $6))
 ORDER BY l.changed_s, l.id
 LIMIT $5"
 );
@@ -108,6 +119,8 @@ pub struct EntryFilter {
     pub current_only: bool,
     /// The target's word.
     pub headline: Option<Headline>,
+    /// The conversation that an endpoint of its holds.
+    pub era: Option<Era>,
     /// Its reach.
     pub reach: Option<ReachState>,
 }
@@ -121,7 +134,8 @@ impl Store {
             .bind(filter.current_only.then_some(1_i64))
             .bind(filter.headline.map(Headline::as_str))
             .bind(filter.reach.map(ReachState::as_str))
-            .bind(limit);
+            .bind(limit)
+            .bind(filter.era.map(Era::as_str));
         if let Some(since) = filter.updated_since_s {
             query = query.bind(since);
         }
@@ -157,6 +171,7 @@ fn entry(row: &AnyRow) -> Result<ServerEntry> {
         meta: row.try_get("meta")?,
         target_id: row.try_get("target_id")?,
         headline: word(row, "headline")?,
+        era: maybe_word(row, "era")?,
         reach: word(row, "reach")?,
         profile: row.try_get("profile")?,
         known: maybe_word(row, "known")?,

@@ -15,6 +15,7 @@ use chrono::DateTime;
 use plumbline_store::deploys::{DeployFinding, FailOn, Marker, Outcome, Whose, judged};
 use plumbline_store::tokens::{Scope, TokenRow};
 use plumbline_store::{DeployId, TargetId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
@@ -120,7 +121,7 @@ impl Writer {
 }
 
 /// The body of `POST /api/v1/deploys`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeployBody {
     /// A target by number, key or address.
@@ -131,12 +132,17 @@ pub struct DeployBody {
     owner: Option<String>,
     /// All on a host.
     host: Option<String>,
+    /// What is deployed, as people call it.
     version: Option<String>,
     /// RFC 3339; without it now.
     at: Option<String>,
+    /// Such as `production`.
     environment: Option<String>,
+    /// The revision of the source.
     commit: Option<String>,
+    /// Where the run of the pipeline can be seen.
     url: Option<String>,
+    /// The same key again is the same deploy.
     dedupe_key: Option<String>,
     /// Look at them at once.
     #[serde(default)]
@@ -144,7 +150,7 @@ pub struct DeployBody {
 }
 
 /// What is answered to a marker.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Accepted {
     /// The deploy of the first target.
     id: i64,
@@ -156,10 +162,14 @@ pub struct Accepted {
     surfaces_due: u64,
 }
 
-#[derive(Debug, Serialize)]
+/// The deploy of one target.
+#[derive(Debug, Serialize, JsonSchema)]
 struct AcceptedDeploy {
+    /// Its number.
     id: i64,
+    /// The target.
     target: i64,
+    /// Where its result is.
     result_url: String,
 }
 
@@ -253,7 +263,7 @@ pub struct Wanted {
 }
 
 /// The answer of `GET /api/v1/deploys/{id}/result`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct DeployResult {
     /// The deploy.
     id: i64,

@@ -1,8 +1,11 @@
 //! `/api/v1`: everything a page shows, one GET away. Routes, the OpenAPI description and the reference page are made of one table,
-//! so none of them can say what another does not.
+//! so none of them can say what another does not. What programs are served elsewhere stands in a table of its own, and a test
+//! holds that against the routes.
 
+mod beside;
 mod deploys;
 mod export;
+mod fields;
 mod limits;
 mod openapi;
 mod read;
@@ -58,6 +61,19 @@ enum Body {
     Json(fn(&mut SchemaGenerator) -> Schema),
     /// Rows, in the form that the address ends in.
     Rows,
+    /// A page of JSON of this schema, or a stream of server-sent events, each with an item of it.
+    Stream(fn(&mut SchemaGenerator) -> Schema),
+    /// In one of these media types.
+    Media(&'static [&'static str]),
+}
+
+/// What is asked of an address.
+#[derive(Clone, Copy)]
+enum Does {
+    /// To tell something.
+    Read,
+    /// To take note of JSON of this schema; a token is needed, or to sit at this machine.
+    Write(fn(&mut SchemaGenerator) -> Schema),
 }
 
 /// One address.
@@ -69,8 +85,17 @@ struct Endpoint {
     summary: &'static str,
     says: &'static str,
     params: &'static [Param],
+    does: Does,
     body: Body,
-    route: fn() -> MethodRouter<WebState>,
+    /// Its handler; `None`: it is routed elsewhere, outside of quotas and tags.
+    route: Option<fn() -> MethodRouter<WebState>>,
+}
+
+impl Endpoint {
+    /// Whether members can be chosen with `fields`.
+    fn has_fields(&self) -> bool {
+        self.route.is_some() && matches!(self.body, Body::Json(_))
+    }
 }
 
 const fn path(name: &'static str, says: &'static str) -> Param {
@@ -89,6 +114,7 @@ const fn number(name: &'static str, says: &'static str) -> Param {
     Param { name, place: Where::Query, says, schema: Kind::Number }
 }
 
+const FIELDS: Param = text("fields", "Names of members with commas between; all others are left out.");
 const CURSOR: Param = text("cursor", "The `next` of the page before; without it the list begins.");
 const LIMIT: Param = number("limit", "Items on a page, 1 to 200; 50 where it is not given.");
 const Q: Param = text("q", "A query in the language of lists, such as `headline:blocked rule:a2a/* -waived:yes tide`.");
@@ -104,8 +130,9 @@ macro_rules! endpoints {
             summary: $summary,
             says: $says,
             params: &[$($param),*],
+            does: Does::Read,
             body: Body::Json(|generator| generator.subschema_for::<$body>()),
-            route: || get($handler),
+            route: Some(|| get($handler)),
         },)+]
     };
 }
@@ -190,8 +217,9 @@ static ROWS: &[Endpoint] = &[
         summary: "Every target that matches a query.",
         says: "By name, without pages. Cells that a spreadsheet would take for a formula begin with an apostrophe.",
         params: &[path("form", "`csv` or `jsonl`."), Q],
+        does: Does::Read,
         body: Body::Rows,
-        route: || get(export::targets),
+        route: Some(|| get(export::targets)),
     },
     Endpoint {
         path: "/api/v1/exports/findings/{form}",
@@ -200,8 +228,9 @@ static ROWS: &[Endpoint] = &[
         summary: "Every open finding.",
         says: "In the order of their numbers, without their places.",
         params: &[path("form", "`csv` or `jsonl`.")],
+        does: Does::Read,
         body: Body::Rows,
-        route: || get(export::findings),
+        route: Some(|| get(export::findings)),
     },
     Endpoint {
         path: "/api/v1/exports/failing/{form}",
@@ -210,8 +239,9 @@ static ROWS: &[Endpoint] = &[
         summary: "Everybody who fails one rule.",
         says: "Newest surface first, with the first place of each.",
         params: &[path("form", "`csv` or `jsonl`."), text("rule", "The id of the rule.")],
+        does: Does::Read,
         body: Body::Rows,
-        route: || get(export::failing),
+        route: Some(|| get(export::failing)),
     },
     Endpoint {
         path: "/api/v1/exports/prevalence/{form}",
@@ -223,22 +253,26 @@ static ROWS: &[Endpoint] = &[
             path("form", "`csv` or `jsonl`."),
             text("cohort", "The slug of a cohort; `all` where it is not given."),
         ],
+        does: Does::Read,
         body: Body::Rows,
-        route: || get(export::prevalence),
+        route: Some(|| get(export::prevalence)),
     },
 ];
 
 fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    READ.iter().chain(ROWS)
+    READ.iter().chain(ROWS).chain(beside::BESIDE)
 }
 
 /// Everything of the table, its description and its reference.
 pub fn router() -> Router<WebState> {
     let mut router = Router::new();
     for endpoint in endpoints() {
-        router = router.route(endpoint.path, (endpoint.route)());
+        if let Some(route) = endpoint.route {
+            router = router.route(endpoint.path, route());
+        }
     }
     router
+        .layer(middleware::from_fn(fields::chosen))
         .layer(middleware::from_fn(limits::tagged))
         .layer(middleware::from_fn(limits::limited))
         .route("/openapi.json", get(openapi::show))

@@ -1,14 +1,16 @@
 //! `/openapi.json`: the API described as OpenAPI 3.1, made of the table of endpoints and of the types they answer with.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::{Body, Endpoint, Kind, Where, endpoints};
+use super::{Body, Does, Endpoint, FIELDS, Kind, Where, endpoints};
 use crate::WebState;
 
 /// The description, without the name of the installation.
@@ -37,12 +39,19 @@ fn described() -> Value {
     for endpoint in endpoints() {
         let answer = match endpoint.body {
             Body::Json(schema) => json!({ "application/json": { "schema": schema(&mut generator) } }),
-            Body::Rows => json!({
-                "text/csv": { "schema": { "type": "string" } },
-                "application/jsonl": { "schema": { "type": "string" } },
+            Body::Stream(schema) => json!({
+                "application/json": { "schema": schema(&mut generator) },
+                "text/event-stream": { "schema": { "type": "string" } },
             }),
+            Body::Rows => of_media(&["text/csv", "application/jsonl"]),
+            Body::Media(kinds) => of_media(kinds),
         };
-        paths.insert(endpoint.path.to_owned(), json!({ "get": operation(endpoint, &answer) }));
+        let (method, operation) = match endpoint.does {
+            Does::Read => ("get", operation(endpoint, &answer)),
+            Does::Write(schema) => ("post", writing(endpoint, &answer, schema)),
+        };
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[method] = operation;
     }
     let mut schemas = generator.take_definitions(true);
     schemas.insert("Problem".to_owned(), problem());
@@ -62,10 +71,71 @@ fn described() -> Value {
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "This installation." }],
-        "security": [{}],
+        "security": [],
         "tags": tags.iter().map(|tag| json!({ "name": tag, "description": tag_says(tag) })).collect::<Vec<_>>(),
         "paths": paths,
-        "components": { "schemas": schemas },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "`plumbline token create` makes one. Whoever sits at the machine itself needs none.",
+                },
+            },
+        },
+    })
+}
+
+/// Content in one of these media types, of any shape.
+fn of_media(kinds: &[&str]) -> Value {
+    let schema =
+        |kind: &str| if kind.ends_with("json") { json!({ "type": "object" }) } else { json!({ "type": "string" }) };
+    kinds
+        .iter()
+        .map(|kind| ((*kind).to_owned(), json!({ "schema": schema(kind) })))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// The members of what an address answers, or of the items where it answers with a list.
+pub(super) fn members(endpoint: &Endpoint) -> BTreeSet<String> {
+    let schema = |reference: &Value| {
+        let name = reference["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()).unwrap_or_default();
+        &schemas()[name]
+    };
+    let answer = schema(
+        &DESCRIPTION["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"],
+    );
+    let items = &answer["properties"]["items"]["items"];
+    let whole = if items.is_object() { schema(items) } else { answer };
+    whole["properties"].as_object().map(|members| members.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// An operation that takes JSON from whoever shows a token.
+fn writing(endpoint: &Endpoint, answer: &Value, schema: fn(&mut SchemaGenerator) -> Schema) -> Value {
+    // What is taken may leave out what an answer always has, so it has schemas of its own.
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut operation = operation(endpoint, answer);
+    let taken = schema(&mut settings.into_generator());
+    operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": taken } } });
+    operation["security"] = json!([{ "token": [] }, {}]);
+    let responses = operation["responses"].as_object_mut().expect("an operation has responses");
+    let done = responses.remove("200").expect("an operation has an answer");
+    responses.insert("202".to_owned(), done);
+    responses.insert("401".to_owned(), problem_answer("A token is needed."));
+    responses.insert("403".to_owned(), problem_answer("The token does not allow that."));
+    responses.insert("404".to_owned(), problem_answer("What is named is not there, or is somebody else's."));
+    operation
+}
+
+fn problem_answer(says: &str) -> Value {
+    json!({
+        "description": says,
+        "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
     })
 }
 
@@ -80,14 +150,21 @@ fn tag_says(tag: &str) -> &'static str {
         "Deploys" => "Changes of software, told or inferred.",
         "Incidents" => "Outages that several share.",
         "Exports" => "Whole lists as downloads.",
+        "Events" => "What happened, page by page or as it happens.",
+        "Registry" => "A registry of MCP servers that tells how they conform.",
+        "Feeds" => "What happened, as Atom.",
+        "Badges" => "How things stand, small enough for a README.",
+        "Watching" => "For those who watch this installation.",
         _ => "More.",
     }
 }
 
 fn operation(endpoint: &Endpoint, answer: &Value) -> Value {
+    let fields = endpoint.has_fields().then_some(&FIELDS);
     let params: Vec<Value> = endpoint
         .params
         .iter()
+        .chain(fields)
         .map(|param| {
             let schema = match param.schema {
                 Kind::Text => json!({ "type": "string" }),
@@ -102,30 +179,24 @@ fn operation(endpoint: &Endpoint, answer: &Value) -> Value {
             })
         })
         .collect();
-    let problem = |says: &str| {
-        json!({
-            "description": says,
-            "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
-        })
-    };
     let mut responses = json!({
-        "200": {
-            "description": endpoint.summary,
-            "headers": {
-                "ETag": { "description": "Give it back as `If-None-Match`.", "schema": { "type": "string" } },
-                "RateLimit": { "description": "Requests left and seconds to the next window.", "schema": { "type": "string" } },
-            },
-            "content": answer,
-        },
-        "400": problem("A parameter cannot be read; `word` points at the word of a query that is to blame."),
-        "429": problem("Too many requests; `Retry-After` says when to go on."),
-        "500": problem("We failed; the number is in our log."),
+        "200": { "description": endpoint.summary, "content": answer },
+        "400": problem_answer("Something of the request cannot be read; `word` points at the word of a query that is to blame."),
+        "500": problem_answer("We failed; the number is in our log."),
     });
-    if matches!(endpoint.body, Body::Json(_)) {
+    if endpoint.route.is_some() {
+        responses["200"]["headers"] = json!({
+            "RateLimit": { "description": "Requests left and seconds to the next window.", "schema": { "type": "string" } },
+        });
+        responses["429"] = problem_answer("Too many requests; `Retry-After` says when to go on.");
+    }
+    if endpoint.route.is_some() && matches!(endpoint.body, Body::Json(_)) {
+        responses["200"]["headers"]["ETag"] =
+            json!({ "description": "Give it back as `If-None-Match`.", "schema": { "type": "string" } });
         responses["304"] = json!({ "description": "It is as it was." });
     }
     if endpoint.params.iter().any(|param| param.place == Where::Path) {
-        responses["404"] = problem("There is no such thing here.");
+        responses["404"] = problem_answer("There is no such thing here.");
     }
     json!({
         "operationId": endpoint.id,

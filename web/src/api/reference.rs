@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Body, Endpoint, Where, endpoints, openapi};
+use super::{Body, Does, Endpoint, Where, endpoints, openapi};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
@@ -36,6 +36,8 @@ struct Group {
 
 #[derive(Serialize)]
 struct Described {
+    /// `GET` or `POST`.
+    method: &'static str,
     /// With parameters in braces.
     path: &'static str,
     /// In a sentence.
@@ -76,12 +78,14 @@ pub async fn show(visit: Visit) -> Result<Response, Error> {
 fn described(endpoint: &Endpoint) -> Described {
     let answer = match endpoint.body {
         Body::Rows => "rows".to_owned(),
-        Body::Json(schema) => {
+        Body::Media(kinds) => kinds.join(" or "),
+        Body::Json(schema) | Body::Stream(schema) => {
             let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
             name_of(schema(&mut generator).as_value())
         }
     };
     Described {
+        method: if matches!(endpoint.does, Does::Read) { "GET" } else { "POST" },
         path: endpoint.path,
         summary: endpoint.summary,
         says: endpoint.says,

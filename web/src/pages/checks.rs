@@ -173,7 +173,8 @@ fn hours(probes: &[Probe]) -> Lane {
         .filter_map(|hour| {
             let of_hour = probes.iter().filter(|probe| probe.minute / 60 == hour);
             let worst = of_hour.map(|probe| probe.outcome).max_by_key(|outcome| gravity(*outcome))?;
-            Some(Bar { class: outcome_class(worst), x: f64::from(hour) * 100.0 / 24.0, width: 3.6 })
+            let says = format!("{hour:02}:00 to {hour:02}:59");
+            Some(Bar { class: outcome_class(worst), x: f64::from(hour) * 100.0 / 24.0, width: 3.6, says })
         })
         .collect();
     let failed = count(probes, OutcomeClass::Unreachable);

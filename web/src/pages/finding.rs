@@ -118,7 +118,10 @@ fn flips(finding: &FindingDetail) -> Option<Lane> {
     }
     let step = 100.0 / 32.0;
     let bars = (0..count)
-        .map(|n| Bar { class: if fired(n) { "l-open" } else { "l-up" }, x: n as f64 * step, width: step * 0.8 })
+        .map(|n| {
+            let (class, says) = if fired(n) { ("l-open", "it fired") } else { ("l-up", "it did not fire") };
+            Bar { class, x: n as f64 * step, width: step * 0.8, says: says.to_owned() }
+        })
         .collect();
     Some(Lane { bars, words: format!("{changes} changes in the last {count} looks that could judge") })
 }

@@ -133,7 +133,8 @@ fn bar(counts: &[TargetCount], matching: i64) -> Lane {
     for headline in words::HEADLINES {
         let width = of(counts, headline) as f64 * 100.0 / matching.max(1) as f64;
         if width > 0.0 {
-            bars.push(Bar { class: fill(headline), x, width });
+            let says = format!("{} {}", text::number(of(counts, headline)), words::headline(headline));
+            bars.push(Bar { class: fill(headline), x, width, says });
         }
         x += width;
     }

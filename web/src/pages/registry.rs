@@ -4,9 +4,11 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use chrono::DateTime;
+use plumbline_rules::conversation::Era;
 use plumbline_store::views::{EntryFilter, Position, ServerEntry, TargetFilter, TargetOrder};
 use plumbline_store::words::{Headline, ReachState, TargetKind};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{filled, number, word};
@@ -29,26 +31,69 @@ pub struct Asked {
     search: Option<String>,
     version: Option<String>,
     verdict: Option<String>,
+    era: Option<String>,
     reach: Option<String>,
 }
 
+/// A page of entries, as the MCP Registry has it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerList {
+    /// The entries.
+    servers: Vec<ServerAnswer>,
+    /// How the list goes on.
+    metadata: ListMetadata,
+}
+
+/// How a list goes on.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListMetadata {
+    /// Entries on this page.
+    count: usize,
+    /// To be given back as `cursor`; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// An entry as it was listed, with what we know of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerAnswer {
+    /// The `server.json` as it was listed.
+    server: Value,
+    /// The stamps of the registry, and how the entry conforms.
+    #[serde(rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+/// What is asked of how a server stands.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    headline: Option<Headline>,
+    era: Option<Era>,
+    reach: Option<ReachState>,
+}
+
 /// `GET /v0.1/servers`
-pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Json<Value>, Error> {
+pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Json<ServerList>, Error> {
     let limit = number("limit", asked.limit.as_deref())?.unwrap_or(30);
     if !(1..=100).contains(&limit) {
         return Err(Error::BadQuery { field: "limit", reason: "is not between 1 and 100".to_owned() });
     }
-    let headline: Option<Headline> = word("verdict", asked.verdict.as_deref())?;
-    let reach: Option<ReachState> = word("reach", asked.reach.as_deref())?;
+    let standing = Standing {
+        headline: word("verdict", asked.verdict.as_deref())?,
+        era: word("era", asked.era.as_deref())?,
+        reach: word("reach", asked.reach.as_deref())?,
+    };
     if let Some(search) = filled(asked.search.as_deref()) {
-        return found(&state, search, headline, reach, asked.cursor.as_deref(), limit).await;
+        return found(&state, search, standing, asked.cursor.as_deref(), limit).await;
     }
     let (since, after) = asked.start()?;
     let filter = EntryFilter {
         updated_since_s: since,
         current_only: filled(asked.version.as_deref()) == Some("latest"),
-        headline,
-        reach,
+        headline: standing.headline,
+        era: standing.era,
+        reach: standing.reach,
     };
     let mut entries = state.store.server_entries(after, &filter, limit + 1).await?;
     let has_more = entries.len() as i64 > limit;
@@ -85,13 +130,19 @@ fn moment(given: &str) -> Result<i64, Error> {
 async fn found(
     state: &WebState,
     search: &str,
-    headline: Option<Headline>,
-    reach: Option<ReachState>,
+    standing: Standing,
     cursor: Option<&str>,
     limit: i64,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<ServerList>, Error> {
     let words = plumbline_store::query::Query { terms: Vec::new(), words: vec![search.to_owned()] }.search_words();
-    let filter = TargetFilter { kind: Some(TargetKind::McpServer), words, headline, reach, ..TargetFilter::default() };
+    let filter = TargetFilter {
+        kind: Some(TargetKind::McpServer),
+        words,
+        headline: standing.headline,
+        era: standing.era,
+        reach: standing.reach,
+        ..TargetFilter::default()
+    };
     let counts = state.store.target_counts(&filter).await?;
     let matching = counts.iter().map(|count| count.targets).sum();
     let after = match cursor.and_then(|cursor| cursor.split_once('~')) {
@@ -112,7 +163,7 @@ async fn found(
 }
 
 /// `GET /v0.1/servers/{name}/versions`
-pub async fn versions(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<Value>, Error> {
+pub async fn versions(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<ServerList>, Error> {
     let entries = state.store.server_versions(&name).await?;
     if entries.is_empty() {
         return Err(Error::NotFound { what: "server", asked: name });
@@ -124,7 +175,7 @@ pub async fn versions(State(state): State<WebState>, Path(name): Path<String>) -
 pub async fn version(
     State(state): State<WebState>,
     Path((name, version)): Path<(String, String)>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<ServerAnswer>, Error> {
     let entries = state.store.server_versions(&name).await?;
     let wanted = |entry: &&ServerEntry| if version == "latest" { entry.is_latest } else { entry.version == version };
     let entry = entries.iter().find(wanted);
@@ -133,16 +184,12 @@ pub async fn version(
         .ok_or_else(|| Error::NotFound { what: "version", asked: format!("{name} {version}") })
 }
 
-fn page(entries: &[ServerEntry], next: Option<String>) -> Value {
-    let mut metadata = json!({ "count": entries.len() });
-    if let Some(next) = next {
-        metadata["nextCursor"] = next.into();
-    }
-    json!({ "servers": entries.iter().map(told).collect::<Vec<_>>(), "metadata": metadata })
+fn page(entries: &[ServerEntry], next_cursor: Option<String>) -> ServerList {
+    let servers: Vec<ServerAnswer> = entries.iter().map(told).collect();
+    ServerList { metadata: ListMetadata { count: servers.len(), next_cursor }, servers }
 }
 
-/// An entry as it was listed, with what we know of it.
-fn told(entry: &ServerEntry) -> Value {
+fn told(entry: &ServerEntry) -> ServerAnswer {
     let read = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
     let server =
         entry.body.as_deref().and_then(read).unwrap_or_else(|| json!({ "name": entry.name, "version": entry.version }));
@@ -150,7 +197,7 @@ fn told(entry: &ServerEntry) -> Value {
     let mut meta: Map<String, Value> = listed.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
     meta.entry(OFFICIAL).or_insert_with(|| official(entry));
     meta.insert(OURS.to_owned(), conformance(entry));
-    json!({ "server": server, "_meta": meta })
+    ServerAnswer { server, meta }
 }
 
 fn official(entry: &ServerEntry) -> Value {
@@ -166,6 +213,7 @@ fn official(entry: &ServerEntry) -> Value {
 fn conformance(entry: &ServerEntry) -> Value {
     json!({
         "verdict": entry.headline.as_str(),
+        "era": entry.era.map(Era::as_str),
         "reach": entry.reach.as_str(),
         "profile": entry.profile,
         "known": entry.known.map(plumbline_store::words::Known::as_str),

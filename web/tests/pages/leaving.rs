@@ -9,21 +9,36 @@ use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::report::Outcome;
 use plumbline_rules::rule::{Axis, Severity};
+use plumbline_store::walks::Entry;
 use serde_json::Value;
 
-use crate::support::{HOSTILE, World};
+use crate::support::{HOSTILE, World, entry_of};
 
 /// Every address of the description with its parameters filled in.
 async fn addresses(world: &World) -> Vec<String> {
     let target = world.target("blocked").await.replace("/targets/", "");
     let hash = world.get_json(&format!("/targets/{target}")).await.json()["surfaces"][0]["document"].clone();
     let description = world.get_json("/openapi.json").await.json();
-    let paths = description["paths"].as_object().unwrap().keys();
+    let paths = description["paths"].as_object().unwrap().iter().filter(|(_, path)| path["get"].is_object());
     paths
+        .map(|(path, _)| path)
         .filter(|path| !path.contains("/deploys/{id}") && !path.contains("/incidents/{id}"))
         .map(|path| {
-            let one = if path.starts_with("/api/v1/targets") { target.as_str() } else { "1" };
-            path.replace("{id}", one)
+            let of_target = path.starts_with("/api/v1/targets") || path.starts_with("/targets");
+            let one = if of_target { target.as_str() } else { "1" };
+            let file = match path.split('/').nth(2) {
+                Some("target" | "targets") => target.as_str(),
+                Some("owner" | "owners") => "harbour",
+                Some("host" | "hosts") => "sound.example",
+                Some("cohorts") => "all",
+                _ => "tier=1",
+            };
+            let ending = if path.starts_with("/feeds") { "atom" } else { "svg" };
+            path.replace("/v0.1/servers/{name}", "/v0.1/servers/io.example%2Ftides")
+                .replace("{version}", "latest")
+                .replace("{file}", &format!("{file}.{ending}"))
+                .replace("views.atom", "views.atom?q=tide")
+                .replace("{id}", one)
                 .replace("{hash}", hash.as_str().unwrap())
                 .replace("{family}", "a2a")
                 .replace("{name}", "interface-binding-required")
@@ -31,22 +46,75 @@ async fn addresses(world: &World) -> Vec<String> {
                 .replace("/failing/{form}", "/failing/csv?rule=a2a/interface-binding-required")
                 .replace("{form}", "csv")
         })
+        // Nothing is tagged in this world, and nothing was said at an endpoint.
+        .filter(|path| !path.contains("tier=1") && !path.starts_with("/surfaces/"))
         .collect()
+}
+
+/// The addresses of the routes that programs are served at, and whether each is told to: read from the source, as a router does
+/// not tell.
+fn routed() -> BTreeSet<(String, &'static str)> {
+    let source = include_str!("../../src/routes.rs");
+    let routes = source.split(".route(\"").skip(1).filter_map(|rest| rest.split_once("\", "));
+    let for_programs = ["/api/", "/v0.1/", "/feeds/", "/badges/", "/metrics", "/healthz", "/readyz"];
+    let is_for_programs = |path: &str| {
+        for_programs.iter().any(|start| path.starts_with(start))
+            || ["/raw", "/sarif", "/surfaces/{id}/session"].iter().any(|end| path.ends_with(end))
+    };
+    routes
+        .filter(|(path, _)| is_for_programs(path))
+        .flat_map(|(path, rest)| {
+            let handler = rest.lines().next().unwrap();
+            let methods = [("get(", "get"), ("post(", "post"), ("put(", "put"), ("delete(", "delete")];
+            methods.into_iter().filter(|(call, _)| handler.contains(call)).map(|(_, name)| (path.to_owned(), name))
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_route_for_programs_is_described() {
+    let description = World::empty().await.get_json("/openapi.json").await.json();
+    let routed = routed();
+    assert!(routed.len() > 25, "{routed:?}");
+    for (path, method) in &routed {
+        let operation = &description["paths"][path][method];
+        assert!(operation.is_object(), "{method} {path} is routed and not described");
+        assert_eq!(operation["requestBody"].is_object(), *method == "post", "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_members_that_were_asked_for_come_back() {
+    let world = World::full().await;
+    let page = world.get("/api/v1/targets?fields=id,headline&limit=2").await.json();
+    assert_eq!(page["items"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["headline", "id"]);
+    assert!(page["next"].is_string());
+    let one = world.get("/api/v1/targets/1?fields=key").await.json();
+    assert_eq!(one.as_object().unwrap().len(), 1);
+    let refused = world.get("/api/v1/targets?fields=id,colour").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert!(refused.json()["title"].as_str().unwrap().contains("colour"), "{}", refused.body);
+    assert_eq!(world.get("/api/v1/exports/targets/csv?fields=id").await.status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
 async fn every_address_of_the_description_answers_as_it_says() {
     let world = World::full().await;
     let all = addresses(&world).await;
-    assert!(all.len() > 30, "{all:?}");
+    assert!(all.len() > 50, "{all:?}");
     for address in all {
         let answer = world.get(&address).await;
         assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.body);
-        assert!(!answer.header("ratelimit").is_empty(), "{address}");
+        let kind = answer.header("content-type");
         if address.contains("/exports/") {
-            assert!(answer.header("content-type").starts_with("text/csv"), "{address}");
+            assert!(kind.starts_with("text/csv") && !answer.header("ratelimit").is_empty(), "{address}");
             continue;
         }
+        if !address.starts_with("/api/v1/") || address.contains("/event") {
+            assert!(!kind.is_empty() && !kind.starts_with("text/html"), "{address}: {kind}");
+            continue;
+        }
+        assert!(!answer.header("ratelimit").is_empty(), "{address}");
         assert_eq!(answer.header("content-type"), "application/json", "{address}");
         let tag = answer.header("etag").to_owned();
         let again = Request::get(&address).header(header::IF_NONE_MATCH, &tag).body(Body::empty()).unwrap();
@@ -55,30 +123,34 @@ async fn every_address_of_the_description_answers_as_it_says() {
     }
 }
 
-#[tokio::test]
-async fn our_own_rules_find_nothing_in_our_own_description() {
-    let world = World::empty().await;
-    let body = world.get("/openapi.json").await.body;
+/// What our rules say of a document of ours, hints left out.
+fn said(kind: Kind, text: &str) -> Vec<String> {
     let given = Given::default();
     let subject = Subject {
-        kind: Some(Kind::Openapi),
+        kind: Some(kind),
         version: None,
         origin: Origin::PublicHost,
         given: &given,
         session: None,
         answer: None,
     };
-    let report = judge(&Document::from_text(&body), &subject, &Settings::default());
+    let report = judge(&Document::from_text(text), &subject, &Settings::default());
+    assert!(report.results.len() > 3, "the rules could look");
     let fired = report.results.iter().filter_map(|result| match &result.outcome {
         Outcome::Fires(places) if result.rule.axis == Axis::Conformity => Some((result.rule.id, places)),
         _ => None,
     });
-    let said: Vec<String> = fired
+    fired
         .flat_map(|(rule, places)| places.iter().map(move |place| (rule, place)))
         .filter(|(_, place)| place.severity != Severity::Info)
         .map(|(rule, place)| format!("{rule} {}: {}", place.pointer, place.message))
-        .collect();
-    assert!(report.results.len() > 20, "the rules could look");
+        .collect()
+}
+
+#[tokio::test]
+async fn our_own_rules_find_nothing_in_our_own_description() {
+    let world = World::empty().await;
+    let said = said(Kind::Openapi, &world.get("/openapi.json").await.body);
     assert!(said.is_empty(), "{said:#?}");
 }
 
@@ -96,7 +168,8 @@ async fn no_description_names_what_it_does_not_define_or_says_a_thing_twice() {
         .as_object()
         .unwrap()
         .values()
-        .map(|path| path["get"]["operationId"].as_str().unwrap())
+        .flat_map(|path| path.as_object().unwrap().values())
+        .map(|operation| operation["operationId"].as_str().unwrap())
         .collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
     let described = schemas["TargetRow"]["properties"]["headline_since_s"]["description"].as_str().unwrap();
@@ -264,6 +337,70 @@ async fn a_client_of_the_official_registry_reads_ours() {
     let one = world.get("/v0.1/servers/io.example%2Fweather/versions/1.0.0").await.json();
     assert_eq!(one["server"]["version"], "1.0.0");
     assert_eq!(world.get("/v0.1/servers/io.example%2Fnothing/versions").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn our_own_rules_find_nothing_in_our_own_registry() {
+    let world = World::empty().await;
+    world.walk_registry_of(&listed()).await;
+    for query in ["", "&updated_since=2026-11-01T00:00:00Z", "&version=latest", "&search=tides"] {
+        let (mut pages, mut cursor, mut names) = (Vec::new(), String::new(), 0);
+        loop {
+            let answer = world.get(&format!("/v0.1/servers?limit=2{query}{cursor}")).await;
+            let found = said(Kind::RegistryPage, &answer.body);
+            assert!(found.is_empty(), "{query}: {found:#?}");
+            let page = answer.json();
+            for entry in page["servers"].as_array().unwrap() {
+                let found = said(Kind::RegistryEntry, &entry.to_string());
+                assert!(found.is_empty(), "{query}: {found:#?}");
+                names += 1;
+            }
+            let next = page["metadata"]["nextCursor"].as_str().map(str::to_owned);
+            pages.push(page);
+            let Some(next) = next else { break };
+            cursor = format!("&cursor={next}");
+        }
+        let walk = serde_json::json!({ "pages": pages, "complete": true, "include_deleted": false });
+        let found = said(Kind::RegistryWalk, &walk.to_string());
+        assert!(found.is_empty(), "{query}: {found:#?}");
+        assert_eq!(names, if query.contains("latest") || query.contains("search") { 3 } else { 6 }, "{query}");
+    }
+    let page = world.get("/v0.1/servers").await.json();
+    let twice = serde_json::json!({ "pages": [page, page], "complete": true, "include_deleted": false });
+    assert!(!said(Kind::RegistryWalk, &twice.to_string()).is_empty(), "the rules can fail");
+}
+
+/// Three names, two versions each, as a registry lists them.
+fn listed() -> Vec<Entry> {
+    let page: Value = serde_json::from_str(include_str!("../../../rules/examples/registry-page.json")).unwrap();
+    let server = &page["servers"][0]["server"];
+    let entry = |name: &str, version: &str, is_latest: bool| {
+        let mut server = server.clone();
+        server["name"] = format!("io.github.tidehouse/tides-{name}").into();
+        server["version"] = version.into();
+        server["remotes"][0]["url"] = format!("https://mcp.tidehouse.dev/{name}").into();
+        server["repository"]["url"] = format!("https://github.com/tidehouse/{name}").into();
+        server["packages"][0]["identifier"] = format!("@tidehouse/{name}").into();
+        server["packages"][0]["version"] = version.into();
+        entry_of(&server, is_latest)
+    };
+    ["north", "east", "south"]
+        .into_iter()
+        .flat_map(|name| [entry(name, "1.0.0", false), entry(name, "1.1.0", true)])
+        .collect()
+}
+
+#[tokio::test]
+async fn the_registry_is_filtered_by_how_an_endpoint_is_spoken_to() {
+    let world = World::full().await;
+    for era in ["legacy", "modern", "dual", "unknown"] {
+        let page = world.get(&format!("/v0.1/servers?era={era}")).await.json();
+        assert_eq!(page["metadata"]["count"], 0, "{era}: no endpoint was ever heard");
+    }
+    assert_eq!(world.get("/v0.1/servers?era=bronze").await.status, StatusCode::BAD_REQUEST);
+    let page = world.get("/v0.1/servers?updated_since=2026-11-30T00:00:00Z&era=").await.json();
+    assert_eq!(page["metadata"]["count"], 3);
+    assert!(page["servers"][0]["_meta"]["example.plumbline/conformance"]["era"].is_null());
 }
 
 #[tokio::test]

@@ -58,7 +58,12 @@ impl Answer {
 
     /// The words of the page: no markup, one line for each block, entities undone.
     pub fn words(&self) -> String {
-        words(self.body.split_once("<main id=\"main\">").map_or(self.body.as_str(), |(_, main)| main))
+        words(
+            self.body
+                .split_once("<main id=\"main\"")
+                .and_then(|(_, main)| main.split_once('>'))
+                .map_or(self.body.as_str(), |(_, main)| main),
+        )
     }
 
     pub fn json(&self) -> serde_json::Value {
@@ -145,17 +150,22 @@ impl World {
     }
 
     pub async fn walk_registry(&self) -> CrawlId {
-        let store = &self.store;
-        let base = Some("https://registry.example");
-        let source = store.ensure_source(SourceKind::McpRegistry, "official", base, NOW - 4_000).await.unwrap();
-        let crawl = store.start_crawl(CrawlKind::FullWalk, Some(source), None, "test", NOW - 4_000).await.unwrap();
-        let walk = store.begin_walk(source, crawl, None, NOW - 4_000).await.unwrap();
         let entries = [
             entry("io.example/weather", "1.0.0"),
             entry("io.example/weather", "1.1.0"),
             entry("io.example/tides", "2.0.0"),
         ];
-        store.store_page(walk.id, &entries, None, NOW - 4_000).await.unwrap();
+        self.walk_registry_of(&entries).await
+    }
+
+    /// A complete walk over these entries.
+    pub async fn walk_registry_of(&self, entries: &[Entry]) -> CrawlId {
+        let store = &self.store;
+        let base = Some("https://registry.example");
+        let source = store.ensure_source(SourceKind::McpRegistry, "official", base, NOW - 4_000).await.unwrap();
+        let crawl = store.start_crawl(CrawlKind::FullWalk, Some(source), None, "test", NOW - 4_000).await.unwrap();
+        let walk = store.begin_walk(source, crawl, None, NOW - 4_000).await.unwrap();
+        store.store_page(walk.id, entries, None, NOW - 4_000).await.unwrap();
         store.finish_walk(walk.id, &WalkEnd::Complete, NOW - 4_000).await.unwrap();
         crawl
     }
@@ -348,6 +358,16 @@ fn numbers() -> ProcessNumbers {
 
 fn card_url(host: &str) -> String {
     format!("https://{host}/.well-known/agent-card.json")
+}
+
+/// An entry of this `server.json`.
+pub fn entry_of(server: &serde_json::Value, is_latest: bool) -> Entry {
+    let text = |member: &str| server[member].as_str().unwrap();
+    Entry {
+        is_latest: Some(is_latest),
+        server: server.to_string().into_bytes(),
+        ..entry(text("name"), text("version"))
+    }
 }
 
 fn entry(name: &str, version: &str) -> Entry {
