@@ -9,7 +9,7 @@ use plumbline_rules::reach::Outcome;
 use plumbline_rules::report::{Report, RuleResult};
 use plumbline_rules::session::{Exchange, Session, Step, Surface};
 use plumbline_rules::session_judge::judge_session;
-use plumbline_rules::standing::{Access, Standing, self_description};
+use plumbline_rules::standing::{Access, Standing, self_description, unread_lists};
 use plumbline_store::documents::Body;
 use plumbline_store::ids::CrawlId;
 use plumbline_store::judged::Judged;
@@ -88,7 +88,8 @@ pub(crate) async fn observe(
     let given = Given { listed, ..traits };
     let mut report = judge_session(&observed.session, Surface::Mcp, None, &given, &crawler.judging);
     let standing = Standing::of(&observed.session);
-    report.results.extend(since_the_run_before(crawler, surface, &observed.session, &standing).await?);
+    let described = described(crawler, surface, &observed.session).await?;
+    report.results.extend(since_the_run_before(crawler, surface, described.as_ref(), &standing).await?);
     if listed && !standing.is_incomplete {
         report.results.extend(against_listing(crawler, surface, &observed.session).await?);
     }
@@ -98,7 +99,7 @@ pub(crate) async fn observe(
         Judged { is_complete: report.has_document, ..Judged::of(&report, ruleset, context) }
     });
     let has_shown = judged.is_some();
-    let described = self_description(&observed.session).filter(|_| judged.is_some());
+    let described = described.filter(|_| judged.is_some());
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
         progress.answered += u64::from(observed.outcome.is_up());
@@ -128,25 +129,51 @@ pub(crate) async fn observe(
     })
 }
 
+/// What an endpoint says of itself. A list that this time could not be read to its end is as it was the last time: that an
+/// answer was lost on the way is no change of the list.
+async fn described(crawler: &Crawler, surface: &DueSurface, session: &Session) -> Result<Option<Value>, CrawlError> {
+    let Some(described) = self_description(session) else { return Ok(None) };
+    let unread = unread_lists(session);
+    if unread.is_empty() || surface.document.is_none() {
+        return Ok(Some(described));
+    }
+    let before = runs_before(crawler, surface, 1).await?.pop();
+    Ok(Some(with_lists_of(described, before.as_ref(), &unread)))
+}
+
+/// A description with these lists as they were before, where they were known.
+fn with_lists_of(mut described: Value, before: Option<&Value>, lists: &[&str]) -> Value {
+    for list in lists {
+        if let Some(known) = before.and_then(|before| before.get(list)).filter(|known| known.is_array()) {
+            described[*list] = known.clone();
+        }
+    }
+    described
+}
+
+/// What it said of itself in the last runs, newest first.
+async fn runs_before(crawler: &Crawler, surface: &DueSurface, most: u32) -> Result<Vec<Value>, CrawlError> {
+    let served = crawler.store.documents_of(surface.id, most).await?;
+    let runs = served.into_iter().filter(|kept| !kept.is_cut).filter_map(|kept| kept.bytes);
+    Ok(runs.filter_map(|bytes| serde_json::from_slice::<Value>(&bytes).ok()).filter(Value::is_object).collect())
+}
+
 /// What has changed since the complete run before. Of a run that broke off, and of a first one, nothing is said.
 async fn since_the_run_before(
     crawler: &Crawler,
     surface: &DueSurface,
-    session: &Session,
+    described: Option<&Value>,
     standing: &Standing,
 ) -> Result<Vec<RuleResult>, CrawlError> {
     if standing.is_incomplete || surface.document.is_none() {
         return Ok(Vec::new());
     }
-    let described = self_description(session);
-    let is_other = |run: &Value| run.is_object() && described.as_ref() != Some(run);
-    let served = crawler.store.documents_of(surface.id, 2).await?;
-    let runs = served.into_iter().filter(|kept| !kept.is_cut).filter_map(|kept| kept.bytes);
-    let before = runs.filter_map(|bytes| serde_json::from_slice::<Value>(&bytes).ok()).find(is_other);
+    let is_other = |run: &Value| described != Some(run);
+    let before = runs_before(crawler, surface, 2).await?.into_iter().find(is_other);
     let Some(mut before) = before else { return Ok(Vec::new()) };
     // Only an endpoint that let us in says something of itself.
     before["access"] = Access::Open.as_str().into();
-    let mut now = described.unwrap_or_else(|| serde_json::json!({}));
+    let mut now = described.cloned().unwrap_or_else(|| json!({}));
     now["access"] = standing.access.as_str().into();
     Ok(judge_runs(&before, &now, &crawler.judging))
 }
@@ -253,6 +280,15 @@ mod tests {
         let urls: Vec<String> = links(document.root().expect("JSON")).into_iter().map(|link| link.url).collect();
         assert_eq!(urls, ["https://a.example/mcp", "http://b.example/sse"]);
         assert!(links(Document::from_text(r#"{"remotes": {}}"#).root().expect("JSON")).is_empty());
+    }
+
+    #[test]
+    fn a_list_that_was_not_read_is_as_it_was() {
+        let before = json!({ "tools": [{ "name": "a" }], "prompts": "none", "instructions": "then" });
+        let now = json!({ "instructions": "now" });
+        let described = with_lists_of(now.clone(), Some(&before), &["tools", "prompts"]);
+        assert_eq!(described, json!({ "instructions": "now", "tools": [{ "name": "a" }] }));
+        assert_eq!(with_lists_of(now.clone(), None, &["tools"]), now);
     }
 
     #[test]

@@ -215,7 +215,13 @@ impl<'c> Chain<'c> {
             .collect();
         for server in &self.servers {
             let places = server.asked.iter().filter(|(place, _)| *place != AsPlace::Rfc8414Appended);
-            found.extend(places.filter(|(_, turn)| is_server_metadata(turn)).map(|(place, turn)| Found {
+            // JSON that is no object was meant as metadata where somebody was led to it.
+            let is_meant = |turn: &Turn<'_>| {
+                let root = |document: &Document| document.root().is_some_and(|root| root.kind() != Type::Object);
+                !server.is_assumed && is_labelled_json(turn) && json_of(turn).as_ref().is_some_and(root)
+            };
+            let found_at = places.filter(|(_, turn)| is_server_metadata(turn) || is_meant(turn));
+            found.extend(found_at.map(|(place, turn)| Found {
                 turn,
                 kind: place.kind(),
                 found_at: None,

@@ -346,14 +346,22 @@ impl Turn<'_> {
         self.result().filter(|_| self.id().is_some_and(|asked| is_same(id, asked)))
     }
 
-    /// Whether the request was served: a result, well made or not.
+    /// Whether the request was served: a result, well made or not. Of an answer that is both, nobody knows.
     pub fn is_served(&self) -> bool {
-        self.reply().and_then(Message::object).is_some_and(|object| object.given("result").is_some())
+        let object = self.reply().and_then(Message::object);
+        object.is_some_and(|object| object.given("result").is_some() && object.given("error").is_none())
     }
 
-    /// The error, when the answer has one.
+    /// The error, when the answer is one and not a result as well.
     pub fn error(&self) -> Option<Node<'_>> {
-        self.reply()?.object()?.given("error")
+        let object = self.reply()?.object()?;
+        object.given("error").filter(|_| object.given("result").is_none())
+    }
+
+    /// Whether the answer carries the id of another request.
+    pub fn is_for_another(&self) -> bool {
+        let id = self.reply().and_then(Message::object).and_then(|object| object.given("id"));
+        id.zip(self.id()).is_some_and(|(id, asked)| !is_same(id, asked))
     }
 
     /// The code of the error.

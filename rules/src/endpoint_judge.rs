@@ -137,7 +137,8 @@ impl Judging<'_> {
         let (Some(kind), Some(message), Some(result)) = (result_kind(turn), turn.reply(), turn.result()) else {
             return;
         };
-        if turn.unsaid().is_some() {
+        // What answers another request is no answer to this one, and that is said of it already.
+        if turn.unsaid().is_some() || turn.is_for_another() {
             return;
         }
         let document = Document::from_text(result.raw());
@@ -334,7 +335,7 @@ impl Judging<'_> {
                     continue;
                 };
                 let document = document_of(response);
-                if document.root().is_none_or(|root| root.kind() != Type::Object) {
+                if document.root().is_none_or(|root| root.kind() != Type::Object || !may_be(kind, root)) {
                     continue;
                 }
                 let own_type = response.media_type().is_some_and(|t| t.is("application", "mcp-server-card+json"));
@@ -370,6 +371,11 @@ impl Judging<'_> {
         };
         judge_conversation(self.conversation, &context)
     }
+}
+
+/// Whether an object that was found may be of that kind. Servers that answer everything with some JSON have no catalogue.
+fn may_be(kind: Kind, root: Node<'_>) -> bool {
+    kind != Kind::McpAiCatalog || root.get("entries").is_some() || root.get("specVersion").is_some()
 }
 
 /// Whether a rule about conversations is one about commands as well.

@@ -157,27 +157,59 @@ pub fn self_description(session: &Session) -> Option<Value> {
             description[name] = value.to_value();
         }
     }
-    let lists = [
-        (Step::ToolsList, "tools", "name"),
-        (Step::ResourcesList, "resources", "uri"),
-        (Step::TemplatesList, "resourceTemplates", "uriTemplate"),
-        (Step::PromptsList, "prompts", "name"),
-    ];
-    for (step, list, key) in lists {
-        if let Some(items) = whole_list(&conversation, step, list, key) {
-            description[list] = items.into();
+    for list in &LISTS {
+        if let Some(items) = whole_list(&conversation, list) {
+            description[list.name] = items.into();
         }
     }
     Some(description)
 }
 
-/// What is listed, in one era, sorted by its key.
-fn whole_list(conversation: &Conversation<'_>, step: Step, list: &str, key: &str) -> Option<Vec<Value>> {
-    let revision = conversation.of(step).find(|turn| turn.result().is_some())?.revision;
-    let pages = conversation.of(step).filter(|turn| turn.revision == revision).filter_map(Turn::result);
-    let items = pages.filter_map(|result| result.get(list)).flat_map(Node::items).map(Node::to_value);
+/// A list that an endpoint may offer.
+struct List {
+    step: Step,
+    /// The member that holds it, in an answer and in a description.
+    name: &'static str,
+    /// What its items are known by.
+    key: &'static str,
+    /// The capability that declares it.
+    capability: &'static str,
+}
+
+const LISTS: [List; 4] = [
+    List { step: Step::ToolsList, name: "tools", key: "name", capability: "tools" },
+    List { step: Step::ResourcesList, name: "resources", key: "uri", capability: "resources" },
+    List { step: Step::TemplatesList, name: "resourceTemplates", key: "uriTemplate", capability: "resources" },
+    List { step: Step::PromptsList, name: "prompts", key: "name", capability: "prompts" },
+];
+
+/// The lists, by their names in a [`self_description`], that were declared and neither read to their end nor refused: an
+/// answer did not come or came broken, or the run ended before. Nothing is known about them.
+#[must_use]
+pub fn unread_lists(session: &Session) -> Vec<&'static str> {
+    let conversation = Conversation::read(session, None, None, None);
+    let handshakes = [Step::Discover, Step::Initialize].into_iter().filter_map(|step| conversation.handshake(step));
+    let declared: Vec<Node<'_>> = handshakes.filter_map(|turn| turn.result()?.get("capabilities")).collect();
+    let is_unread = |list: &&List| {
+        let last = conversation.of(list.step).last();
+        let is_refused = last.is_some_and(|turn| turn.error().is_some() || turn.is_auth_refusal());
+        let is_declared = declared.iter().any(|held| held.given(list.capability).is_some());
+        is_declared && !is_refused && whole_list(&conversation, list).is_none()
+    };
+    LISTS.iter().filter(is_unread).map(|list| list.name).collect()
+}
+
+/// What is listed, in one era, sorted by its key; `None` for a list that was not read to its end.
+fn whole_list(conversation: &Conversation<'_>, list: &List) -> Option<Vec<Value>> {
+    let revision = conversation.of(list.step).find(|turn| turn.result().is_some())?.revision;
+    let turns = conversation.of(list.step).filter(|turn| turn.revision == revision);
+    let pages: Vec<Node<'_>> = turns.map(Turn::result).collect::<Option<_>>()?;
+    if pages.last()?.get("nextCursor").and_then(Node::text).is_some() {
+        return None;
+    }
+    let items = pages.iter().filter_map(|page| page.get(list.name)).flat_map(Node::items).map(Node::to_value);
     let mut items: Vec<Value> = items.collect();
-    items.sort_by(|one, other| one[key].as_str().cmp(&other[key].as_str()));
+    items.sort_by(|one, other| one[list.key].as_str().cmp(&other[list.key].as_str()));
     Some(items)
 }
 

@@ -1,5 +1,7 @@
 //! Agents as a look at their card finds them: what they are asked, and that nothing asked of them could start work.
 
+mod bad;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! An MCP server of either era that does nothing wrong, and a way to make it do one thing otherwise.
+//! An MCP server of every era that does nothing wrong, one that wants tokens, and a way to make each do one thing otherwise.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -12,22 +12,38 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
+/// What a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
+    /// The revisions with a handshake.
     Legacy,
+    /// The revision without sessions.
     Modern,
+    /// 2024-11-05: answers come on a stream of their own.
+    Older,
+    /// Nothing to whoever has no token.
+    Guarded,
 }
 
 /// A server that lives as long as this.
 pub struct Server {
     address: SocketAddr,
     task: JoinHandle<()>,
+    /// Told of every request to those that never come to an end.
+    asked: Arc<Notify>,
 }
 
 impl Server {
+    /// Waits for the first request to one that never comes to an end.
+    pub async fn was_asked(&self) {
+        self.asked.notified().await;
+    }
+
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -54,6 +70,15 @@ pub struct Asked {
 impl Asked {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The server's own address, followed by a path.
+    pub fn here(&self, path: &str) -> String {
+        format!("http://{}{path}", self.header("host").unwrap_or_default())
+    }
+
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path == path
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -92,6 +117,11 @@ impl Asked {
         self.header("content-type") == Some("text/plain")
     }
 
+    /// The page that it asks for, counted from 1.
+    pub fn page(&self) -> usize {
+        self.json["params"]["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap_or(0)) + 1
+    }
+
     /// Asked as every client asks, and in no odd way.
     pub fn is_ordinary(&self) -> bool {
         let id = self.json.get("id").is_some_and(|id| !id.is_null());
@@ -112,6 +142,7 @@ impl Asked {
 
     fn is_legacy(&self) -> bool {
         self.is_initialize()
+            || self.is_at("/message")
             || (self.has("mcp-session-id") && self.header("mcp-protocol-version") == Some("2025-11-25"))
     }
 }
@@ -149,6 +180,18 @@ impl Answer {
     }
 }
 
+/// An object with this member set to this.
+pub fn with(mut object: Value, name: &str, value: impl Into<Value>) -> Value {
+    object[name] = value.into();
+    object
+}
+
+/// An object without this member.
+pub fn without(mut object: Value, name: &str) -> Value {
+    object.as_object_mut().expect("an object").remove(name);
+    object
+}
+
 pub fn result(asked: &Asked, result: impl Into<Value>) -> Answer {
     let result: Value = result.into();
     Answer::json(200, json!({"jsonrpc": "2.0", "id": asked.json["id"], "result": result}))
@@ -165,7 +208,13 @@ pub fn error(asked: &Asked, status: u16, code: i64) -> Answer {
     Answer::json(status, json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}}))
 }
 
-fn tools() -> Value {
+/// An event stream with these messages before the answer.
+pub fn stream_after(before: &[Value], answer: Answer) -> Answer {
+    let frames: String = before.iter().map(|message| format!("data: {message}\n\n")).collect();
+    Answer { label: "text/event-stream", body: format!("{frames}data: {}\n\n", answer.body), ..answer }
+}
+
+pub fn tools() -> Value {
     json!([{"name": "tide_table", "title": "Tide table", "description": "Gives the tide table of a harbour.", "inputSchema": {"type": "object", "properties": {}}}])
 }
 
@@ -183,6 +232,14 @@ fn modern(asked: &Asked, mut members: Value) -> Answer {
 
 pub fn discovered(asked: &Asked) -> Answer {
     modern(asked, json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
+}
+
+pub fn listed(asked: &Asked, tools: impl Into<Value>) -> Answer {
+    let tools: Value = tools.into();
+    match asked.has("mcp-method") {
+        true => modern(asked, json!({ "tools": tools })),
+        false => result(asked, json!({ "tools": tools })),
+    }
 }
 
 pub fn unsupported(asked: &Asked) -> Answer {
@@ -274,6 +331,54 @@ fn modern_answer(asked: &Asked) -> Answer {
     }
 }
 
+/// What a good server of 2024-11-05 answers to what is posted at `/message`.
+fn older_answer(asked: &Asked) -> Answer {
+    match asked.json["method"].as_str() {
+        Some("initialize") => {
+            let server = json!({"name": "tides", "version": "2.3.1"});
+            let agreed = json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": server});
+            result(asked, agreed)
+        }
+        Some("notifications/initialized") => Answer::bare(202),
+        Some("ping") => result(asked, json!({})),
+        Some("tools/list") => result(asked, json!({"tools": tools()})),
+        _ => error(asked, 200, -32601),
+    }
+}
+
+pub fn challenge(asked: &Asked) -> String {
+    format!("Bearer resource_metadata=\"{}\"", asked.here("/.well-known/oauth-protected-resource/mcp"))
+}
+
+/// What describes the endpoint to whoever needs a token for it.
+pub fn resource(asked: &Asked) -> Value {
+    json!({
+        "resource": asked.here("/mcp"), "authorization_servers": [asked.here("")],
+        "scopes_supported": ["tides:read"], "bearer_methods_supported": ["header"], "resource_name": "Tides"
+    })
+}
+
+/// What describes who gives the tokens.
+pub fn issuer(asked: &Asked) -> Value {
+    json!({
+        "issuer": asked.here(""), "authorization_endpoint": asked.here("/authorize"), "token_endpoint": asked.here("/token"),
+        "registration_endpoint": asked.here("/register"), "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"], "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"], "scopes_supported": ["tides:read"],
+        "client_id_metadata_document_supported": true, "authorization_response_iss_parameter_supported": true
+    })
+}
+
+/// What a good server answers that lets nobody in without a token.
+fn guarded_answer(asked: &Asked) -> Answer {
+    match asked.path.as_str() {
+        "/mcp" => Answer::json(401, json!({"error": "invalid_token"})).with("www-authenticate", &challenge(asked)),
+        "/.well-known/oauth-protected-resource/mcp" => Answer::json(200, resource(asked)),
+        "/.well-known/oauth-authorization-server" => Answer::json(200, issuer(asked)),
+        _ => Answer::bare(404),
+    }
+}
+
 /// What is answered otherwise than a good server answers.
 type Otherwise = Box<dyn Fn(&Asked) -> Option<Answer> + Send + Sync>;
 
@@ -282,9 +387,42 @@ struct Behaviour {
     otherwise: Otherwise,
     ended: Mutex<HashSet<String>>,
     count: AtomicUsize,
+    /// The stream that is open, in the transport of 2024-11-05.
+    stream: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
 impl Behaviour {
+    fn answer(&self, asked: &Asked) -> Answer {
+        (self.otherwise)(asked).unwrap_or_else(|| match self.era {
+            Era::Legacy => legacy_answer(asked, &self.ended),
+            Era::Modern => modern_answer(asked),
+            Era::Older => older_answer(asked),
+            Era::Guarded => guarded_answer(asked),
+        })
+    }
+
+    /// The same over the transport of 2024-11-05: a result goes out on the stream.
+    fn answer_on_stream(&self, asked: &Asked) -> Answer {
+        let answer = self.answer(asked);
+        if answer.status != 200 || answer.label != "application/json" {
+            return answer;
+        }
+        if let Some(stream) = self.stream.lock().expect("nobody panics").as_ref() {
+            stream.send(format!("event: message\ndata: {}\n\n", answer.body)).unwrap_or_default();
+        }
+        Answer::text(202, "Accepted")
+    }
+
+    /// A stream that stays open as long as the server lives.
+    fn opened(&self) -> Body {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        sender.send("event: endpoint\ndata: /message\n\n".to_owned()).unwrap_or_default();
+        *self.stream.lock().expect("nobody panics") = Some(sender);
+        Body::from_stream(futures_util::stream::unfold(receiver, |mut receiver| async move {
+            Some((Ok::<_, std::io::Error>(Bytes::from(receiver.recv().await?)), receiver))
+        }))
+    }
+
     fn has_ended(&self, session: Option<&axum::http::HeaderValue>) -> bool {
         let session = session.and_then(|session| session.to_str().ok());
         session.is_some_and(|session| self.ended.lock().expect("nobody panics").contains(session))
@@ -293,8 +431,13 @@ impl Behaviour {
 
 /// A good server of that era, but for what `otherwise` answers.
 pub async fn serving(era: Era, otherwise: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Server {
-    let behaviour =
-        Behaviour { era, otherwise: Box::new(otherwise), ended: Mutex::default(), count: AtomicUsize::new(0) };
+    let behaviour = Behaviour {
+        era,
+        otherwise: Box::new(otherwise),
+        ended: Mutex::default(),
+        count: AtomicUsize::new(0),
+        stream: Mutex::default(),
+    };
     started(Router::new().fallback(answer).with_state(Arc::new(behaviour))).await
 }
 
@@ -310,10 +453,19 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
         is_ended: behaviour.has_ended(head.headers.get("mcp-session-id")),
         headers: head.headers,
     };
-    let answer = (behaviour.otherwise)(&asked).unwrap_or_else(|| match behaviour.era {
-        Era::Legacy => legacy_answer(&asked, &behaviour.ended),
-        Era::Modern => modern_answer(&asked),
-    });
+    let answer = match (behaviour.era, asked.verb.as_str(), asked.path.as_str()) {
+        (Era::Older, "POST", "/message") => behaviour.answer_on_stream(&asked),
+        (Era::Older, "GET", "/mcp") => match (behaviour.otherwise)(&asked) {
+            Some(answer) => answer,
+            None => {
+                let stream = Response::builder().header("content-type", "text/event-stream");
+                return stream.body(behaviour.opened()).expect("a response");
+            }
+        },
+        (Era::Older, _, "/mcp") => Answer::bare(405).with("allow", "GET"),
+        (Era::Older, ..) => Answer::bare(404),
+        (Era::Legacy | Era::Modern | Era::Guarded, ..) => behaviour.answer(&asked),
+    };
     let mut response = Response::builder().status(StatusCode::from_u16(answer.status).expect("a status"));
     if !answer.label.is_empty() {
         response = response.header("content-type", answer.label);
@@ -327,8 +479,42 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
 async fn started(router: Router) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
+    let asked = Arc::new(Notify::new());
+    let told = asked.clone();
+    let router = router.layer(axum::middleware::map_request(move |request: Request| {
+        told.notify_one();
+        async { request }
+    }));
     let task = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-    Server { address, task }
+    Server { address, task, asked }
+}
+
+/// Answers each request with these bytes and hangs up. They are told the first line of the request and its body.
+pub async fn raw(answer: impl Fn(&str, &str) -> Vec<u8> + Clone + Send + Sync + 'static) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(raw_answer(stream, answer.clone()));
+        }
+    });
+    Server { address, task, asked: Arc::default() }
+}
+
+async fn raw_answer(mut stream: TcpStream, answer: impl Fn(&str, &str) -> Vec<u8>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(&mut stream);
+    let (mut first, mut line, mut length) = (String::new(), String::new(), 0);
+    reader.read_line(&mut first).await?;
+    while reader.read_line(&mut line).await? > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await?;
+    stream.write_all(&answer(&first, &String::from_utf8_lossy(&body))).await?;
+    stream.shutdown().await
 }
 
 /// Takes connections and never answers.
@@ -338,16 +524,22 @@ pub async fn silent() -> Server {
 
 /// Answers with one byte now and then.
 pub async fn dripping() -> Server {
-    streaming("application/json", || async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        Bytes::from_static(b" ")
-    })
-    .await
+    streaming("application/json", || now_and_then(b" ")).await
 }
 
 /// Answers with events without end.
 pub async fn flooding() -> Server {
     streaming("text/event-stream", || async { Bytes::from_static(&[b'x'; 16 * 1024]) }).await
+}
+
+/// Answers with a stream that stays alive and says nothing.
+pub async fn commenting() -> Server {
+    streaming("text/event-stream", || now_and_then(b": still here\n\n")).await
+}
+
+async fn now_and_then(piece: &'static [u8]) -> Bytes {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Bytes::from_static(piece)
 }
 
 async fn streaming<F, P>(label: &'static str, piece: F) -> Server

@@ -275,7 +275,10 @@ fn endpoint_not_mcp(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut 
     let is_other = |turn: &Turn<'_>| {
         let Some(response) = turn.response().filter(|response| response.cut.is_none()) else { return false };
         let says_nothing = matches!(response.status, 300..=399 | 401..=405 | 407 | 410 | 429 | 500..);
+        // What claims to be JSON and cannot be read is one finding, of `common/invalid-json` and its like.
+        let is_unreadable = turn.answer.is_json && turn.answer.messages.iter().any(|m| m.document.trouble().is_some());
         !says_nothing
+            && !is_unreadable
             && turn.challenge().is_none()
             && !response.body().trim_ascii().is_empty()
             && turn.answer.stream.is_none()

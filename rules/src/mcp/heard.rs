@@ -41,9 +41,11 @@ fn chosen<'c, 's>(
     let of_steps = |turn: &&Turn<'s>| {
         turn.step.is_some_and(|step| steps.contains(&step)) && !turn.is_led_on && versions.contains(&turn.revision)
     };
+    // Where there is no such method, each odd way of asking for it is refused for that reason.
+    let hidden = |turn: &Turn<'s>| is_odd_discover(conversation, turn).then_some(NotEvaluated::Parent);
     let (mut said, mut why) = (Vec::new(), None);
     for turn in conversation.turns.iter().filter(of_steps) {
-        match unsaid(turn) {
+        match unsaid(turn).or_else(|| hidden(turn)) {
             None => said.push(turn),
             Some(reason) => why = Some(reason),
         }
@@ -52,6 +54,14 @@ fn chosen<'c, 's>(
         out.not_evaluated(why.unwrap_or(NotEvaluated::NotAsked));
     }
     said
+}
+
+/// Whether a turn asks in an odd way for `server/discover`, which this server does not have.
+fn is_odd_discover(conversation: &Conversation<'_>, turn: &Turn<'_>) -> bool {
+    turn.step != Some(Step::Discover)
+        && turn.method() == Some("server/discover")
+        && turn.error_code() == Some(-32601)
+        && conversation.of(Step::Discover).any(|discover| discover.error_code() == Some(-32601))
 }
 
 /// Every turn with the endpoint in the revisions of the running rule, the last of its redirects.

@@ -197,6 +197,10 @@ crate::rule! {
 fn sse_bad_frame(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     for turn in all(conversation, out).filter(|turn| !turn.is_mislabelled()) {
         let Some(stream) = turn.answer.stream.as_ref().filter(|_| turn.exchange.success().is_some()) else { continue };
+        // Bytes that are no text are one finding, of `common/not-utf8`.
+        if turn.response().is_some_and(|response| std::str::from_utf8(&response.body()).is_err()) {
+            continue;
+        }
         let is_cut = turn.response().is_some_and(|response| response.cut.is_some());
         let broken = turn.answer.messages.iter().find(|message| message.document.trouble().is_some());
         if let Some(event) = broken.and_then(|message| message.event) {

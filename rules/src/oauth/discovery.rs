@@ -1,6 +1,7 @@
 //! From the endpoint to its metadata and from there to each authorization server: what was found where, and whether two
 //! places say the same.
 
+use super::protected::fault_of_issuer;
 use super::{SINCE_2025_03, SINCE_2025_06, SINCE_2025_11};
 use crate::authorization::{AsPlace, Chain, PrmPlace, Server, json_of, member};
 use crate::conversation::{Conversation, Turn};
@@ -100,19 +101,24 @@ crate::rule! {
 fn prm_not_found(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let chain = Chain::of(conversation);
     let Some(prm) = prm_of(&chain, out) else { return };
-    let at_clients_places: Vec<_> = prm.iter().filter(|(place, _)| *place != PrmPlace::Appended).collect();
-    let asked_root = at(&prm, PrmPlace::Root).is_some();
-    if let Some(refusal) = chain.refusal.filter(|_| asked_root)
-        && at_clients_places.iter().all(|(_, turn)| is_missing(turn))
-        && chain.document().is_none()
-        && !prm.iter().any(|(place, turn)| *place == PrmPlace::Appended && chain.is_prm(*place, turn))
-    {
+    let mut at_clients_places = prm.iter().filter(|(place, _)| *place != PrmPlace::Appended);
+    if let Some(refusal) = chain.refusal.filter(|_| is_nowhere(&chain, &prm)) {
         out.add_in(chain.revision(), refusal.place(), "wants a token, and its metadata is nowhere to be found");
-    } else if at_clients_places.iter().any(|(_, turn)| turn.response().is_none() || turn.gate().is_some())
+    } else if at_clients_places.any(|(_, turn)| turn.response().is_none() || turn.gate().is_some())
         && chain.document().is_none()
     {
         out.not_evaluated(NotEvaluated::NoDocument);
     }
+}
+
+/// Whether the metadata of a resource that wants tokens is at none of its places.
+fn is_nowhere(chain: &Chain<'_>, prm: &[(PrmPlace, &Turn<'_>)]) -> bool {
+    let mut at_clients_places = prm.iter().filter(|(place, _)| *place != PrmPlace::Appended);
+    chain.refusal.is_some()
+        && at(prm, PrmPlace::Root).is_some()
+        && at_clients_places.all(|(_, turn)| is_missing(turn))
+        && chain.document().is_none()
+        && !prm.iter().any(|(place, turn)| *place == PrmPlace::Appended && chain.is_prm(*place, turn))
 }
 
 crate::rule! {
@@ -150,6 +156,9 @@ fn prm_url_dead(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occu
     let Some(prm) = prm_of(&chain, out) else { return };
     let Some(challenged) = at(&prm, PrmPlace::Challenge) else { return out.not_evaluated(NotEvaluated::NotAsked) };
     let turn = prm[challenged].1;
+    if is_nowhere(&chain, &prm) {
+        return out.not_evaluated(NotEvaluated::Parent);
+    }
     match turn.status() {
         Some(200) => {}
         Some(401 | 402 | 403 | 407 | 429) | None => out.not_evaluated(NotEvaluated::NoDocument),
@@ -353,6 +362,11 @@ fn as_metadata_not_found(conversation: &Conversation<'_>, _: &Context<'_>, out: 
             continue;
         }
         if server.is_assumed && chain.revision() != "2025-03-26" {
+            continue;
+        }
+        // What is no issuer has no place where its metadata could be.
+        if fault_of_issuer(&server.issuer).is_some() {
+            out.not_evaluated(NotEvaluated::Parent);
             continue;
         }
         if by_clients(server).all(is_missing) {

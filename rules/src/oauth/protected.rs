@@ -97,14 +97,20 @@ fn prm_authorization_server_invalid(server: Node<'_>, _: &Context<'_>, out: &mut
         return;
     }
     let Some(text) = server.text() else { return };
-    let what = match secure_url(text) {
-        None => "is no absolute https URL",
-        Some(url) if url.query.is_some() => "has a query",
-        Some(url) if url.fragment.is_some() => "has a fragment",
-        Some(url) if url.path.contains("/.well-known/") => "is the address of metadata, not an issuer",
-        Some(_) => return,
-    };
-    out.add(server, format!("{} {what}", quote(text)));
+    if let Some(what) = fault_of_issuer(text) {
+        out.add(server, format!("{} {what}", quote(text)));
+    }
+}
+
+/// Why a text cannot be the identifier of an authorization server.
+pub(super) fn fault_of_issuer(text: &str) -> Option<&'static str> {
+    match secure_url(text) {
+        None => Some("is no absolute https URL"),
+        Some(url) if url.query.is_some() => Some("has a query"),
+        Some(url) if url.fragment.is_some() => Some("has a fragment"),
+        Some(url) if url.path.contains("/.well-known/") => Some("is the address of metadata, not an issuer"),
+        Some(_) => None,
+    }
 }
 
 crate::rule! {

@@ -48,6 +48,9 @@ settings! {
         pub third_list_ms: u64 = 5_000,
         /// How long the answers of one run may take together before it is broken off, milliseconds.
         pub run_ms: u64 = 180_000,
+        /// Bytes of answers after which a run is broken off. With one answer on top and one at the end of a session it holds
+        /// 16 MiB at most.
+        pub run_bytes: u64 = 8 << 20,
         /// How long before a connection that failed is tried again, milliseconds. 0: it is not.
         pub again_ms: u64 = 30_000,
     }
@@ -79,6 +82,8 @@ pub async fn observe(client: &Client, ask: &EndpointAsk, settings: &ProbeSetting
         plan.heard(&heard);
         if run.took_ms() > settings.run_ms {
             plan.stop();
+        } else if run.held() > settings.run_bytes {
+            plan.leave();
         }
     }
     run.hang_up();
@@ -118,6 +123,13 @@ struct Run<'r> {
 impl Run<'_> {
     fn took_ms(&self) -> u64 {
         self.session.exchanges.iter().map(|exchange| exchange.took_ms).sum()
+    }
+
+    /// Bytes of the answers so far.
+    fn held(&self) -> u64 {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len) as u64;
+        let responses = self.session.exchanges.iter().filter_map(|exchange| exchange.response.as_ref());
+        responses.map(|response| length(&response.raw) + length(&response.raw_base64)).sum()
     }
 
     /// Does the next thing, records it, and gives what the plan is to hear of it.

@@ -20,6 +20,8 @@ use super::message::{LISTS, Message, modern};
 const MOST_PAGES: usize = 200;
 /// Items of one list that are followed.
 const MOST_ITEMS: usize = 20_000;
+/// Bytes of a cursor that is followed: it goes back with the next request, and no server needs so many.
+const MOST_CURSOR: usize = 64 << 10;
 /// Authorization servers that are asked about; real resources list one or two.
 const MOST_ISSUERS: usize = 5;
 
@@ -153,6 +155,15 @@ impl Plan {
     pub fn stop(&mut self) {
         self.queue.clear();
         self.stage = Stage::Done;
+    }
+
+    /// Nothing more is asked, but what was opened is closed; the second time not even that.
+    pub fn leave(&mut self) {
+        let is_leaving = self.stage == Stage::Done;
+        self.stop();
+        if !is_leaving {
+            self.close();
+        }
     }
 
     /// Takes note of what came of the last thing that was done.
@@ -364,7 +375,10 @@ impl Plan {
         let next = result.get("nextCursor").and_then(Node::text)?.to_owned();
         let is_known = self.listing.cursors.contains(&next);
         self.listing.cursors.push(next.clone());
-        let goes_on = self.listing.pages < MOST_PAGES && self.listing.items < MOST_ITEMS && !is_known;
+        let goes_on = self.listing.pages < MOST_PAGES
+            && self.listing.items < MOST_ITEMS
+            && next.len() <= MOST_CURSOR
+            && !is_known;
         goes_on.then_some(next)
     }
 
