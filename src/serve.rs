@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use plumbline_alerts::Weight;
+use plumbline_alerts::desk::Desk;
 use plumbline_crawler::progress::Progress;
 use plumbline_crawler::round::{Going, RoundEnd};
 use plumbline_crawler::walk::Wish;
@@ -86,12 +87,7 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
     tasks.spawn(follow(present.clone(), status, stop.clone()));
     tasks.spawn(tell(store.clone(), stop.clone()));
     tasks.spawn(hold(present.clone(), stop.clone()));
-    let is_telling = present.borrow().settings.alerts.enabled;
-    if is_telling {
-        let settings = present.borrow().settings.clone();
-        telling::apply(&settings, &store, plumbline_web::system_now()).await?;
-        Telling::new(&settings, store.clone()).await?.spawn(&tasks, &stop);
-    }
+    let desk = tell_others(&present, &store, &tasks, &stop).await?;
     let scheduler = schedule(&present, &walks, &tasks, &stop).await?;
     House { store: store.clone(), retention: retentions, stop: stop.clone() }.plan(&scheduler, &tasks).await?;
     tasks.spawn(Reload { origin, now, site, retention, walks }.at_every_hangup(stop.clone()));
@@ -100,6 +96,7 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
         settings: sites,
         status: watched,
         checker: crate::checker::checker(present.clone()),
+        desk,
         now: plumbline_web::system_now,
         started_at: plumbline_web::system_now(),
         numbers: crate::numbers::since_start,
@@ -117,6 +114,18 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
     store.leave(&holder).await?;
     store.close().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts telling, where it is wished, and gives the desk at which people subscribe.
+async fn tell_others(present: &Present, store: &Store, tasks: &TaskTracker, stop: &CancellationToken) -> Result<Desk> {
+    let settings = present.borrow().settings.clone();
+    let telling = Telling::new(&settings, store.clone()).await?;
+    let desk = telling.desk(&settings)?;
+    if settings.alerts.enabled {
+        telling::apply(&settings, store, plumbline_web::system_now()).await?;
+        telling.spawn(tasks, stop);
+    }
+    Ok(desk)
 }
 
 /// Ends scheduler, passes and web server, in that order, within a little more than the time for what is in flight.

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumbline_alerts::courier::{self, Courier};
+use plumbline_alerts::desk::Desk;
 use plumbline_alerts::formats::Format;
 use plumbline_alerts::mail::Mailer;
 use plumbline_alerts::payload::Source;
@@ -19,11 +21,15 @@ use plumbline_store::Store;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
 use crate::settings::Settings;
 
 /// For the connection to a receiver, milliseconds.
 const CONNECT_MS: u64 = 5_000;
+
+/// How long a test waits for an answer: less than a page may take.
+const TEST_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Both loops, ready to run.
 #[derive(Clone)]
@@ -54,6 +60,21 @@ impl Telling {
             patience: courier::PATIENCE,
         };
         Ok(Telling { teller, courier })
+    }
+
+    /// Where receivers are made and tried, behind the guard that messages go through.
+    pub fn desk(&self, settings: &Settings) -> Result<Desk> {
+        let client = client(settings)?;
+        let guard = move |address: &str| {
+            let url = Url::parse(address).map_err(|error| error.to_string())?;
+            client.guard().check_webhook_url(&url).map_err(|refusal| refusal.to_string())
+        };
+        Ok(Desk {
+            courier: Courier { patience: TEST_PATIENCE, ..self.courier.clone() },
+            source: self.teller.source.clone(),
+            ids: self.teller.ids.clone(),
+            guard: Arc::new(guard),
+        })
     }
 
     /// Runs both until told to stop.
@@ -93,8 +114,8 @@ fn mailer(settings: &Settings) -> Result<Mailer> {
     Ok(Mailer::new(&alerts.smtp, &alerts.mail_from, password.as_deref())?)
 }
 
-/// The way out: a client of its own, behind the guard for receivers.
-fn wire(settings: &Settings) -> Result<Wire> {
+/// A client of its own, behind the guard for receivers.
+fn client(settings: &Settings) -> Result<Client> {
     let networks = Networks::try_from(settings.alerts.allow_networks.clone()).context("alerts.allow_networks")?;
     let net = NetSettings {
         allow_networks: networks,
@@ -102,7 +123,12 @@ fn wire(settings: &Settings) -> Result<Wire> {
         time: TimeLimits { connect_ms: CONNECT_MS, ..settings.net.time.clone() },
         ..settings.net.clone()
     };
-    let client = Client::for_receivers(net, settings.alerts.ports.clone())?;
+    Ok(Client::for_receivers(net, settings.alerts.ports.clone())?)
+}
+
+/// The way out.
+fn wire(settings: &Settings) -> Result<Wire> {
+    let client = client(settings)?;
     Ok(Wire::new(move |post| {
         let client = client.clone();
         async move {

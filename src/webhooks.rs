@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use clap::Subcommand;
+use plumbline_alerts::courier::Tested;
 use plumbline_alerts::payload;
 use plumbline_alerts::retry;
 use plumbline_alerts::signature::{self, Key};
@@ -176,7 +177,7 @@ async fn ping(
     let example = plumbline_alerts::event_types::named(kind).with_context(|| format!("`{kind}` is no event type"))?;
     let body = payload::body(kind, now_s, &telling.teller.source, &example.example["data"]);
     let message = telling.teller.ids.next(now_s * 1000);
-    let (sent, answer, took_ms) = telling.courier.test(endpoint, &message, kind, body).await?;
+    let Tested { sent, answer, took_ms } = telling.courier.test(endpoint, &message, kind, body).await?;
     println!("{message} {kind}, sent:\n{sent:#}\n");
     match &answer {
         Answer::Heard { status, body, .. } => println!("answered {status} after {took_ms} ms:\n{body}"),

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plumbline_store::hooks::{Attempt, Due, Endpoint, EndpointState, SecretRole, Settled, Standing};
+use plumbline_store::hooks::{Attempt, Due, Endpoint, EndpointState, NewEndpoint, SecretRole, Settled, Standing};
 use plumbline_store::{EndpointId, Error, Store};
 use rand::Rng as _;
 use serde_json::json;
@@ -265,18 +265,26 @@ impl Courier {
         }
     }
 
-    /// Sends one message now, without a queue and without retries: a test. Gives the request, the answer and how long it took.
+    /// Sends one message now, without a queue and without retries: a test.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn test(
-        &self,
-        endpoint: Endpoint,
-        message: &str,
-        kind: &str,
-        body: Vec<u8>,
-    ) -> Result<(serde_json::Value, Answer, i64), Error> {
+    pub async fn test(&self, endpoint: Endpoint, message: &str, kind: &str, body: Vec<u8>) -> Result<Tested, Error> {
         let receiver = self.receiver(endpoint).await?;
+        Ok(self.test_receiver(&receiver, message, kind, body).await)
+    }
+
+    /// The same to a receiver that is not kept yet.
+    pub async fn test_unsaved(&self, unsaved: Unsaved, message: &str, kind: &str, body: Vec<u8>) -> Tested {
+        let endpoint = Endpoint::unsaved(unsaved.endpoint);
+        let format = endpoint.is.format.parse().unwrap_or(Format::Generic);
+        let standing = Mutex::new(standing_of(&endpoint));
+        let keys = unsaved.keys.into_iter().map(|key| (SecretRole::Current, key)).collect();
+        let receiver = Receiver { endpoint, format, keys, token: unsaved.token, standing };
+        self.test_receiver(&receiver, message, kind, body).await
+    }
+
+    async fn test_receiver(&self, receiver: &Receiver, message: &str, kind: &str, body: Vec<u8>) -> Tested {
         let due = Due {
             endpoint: receiver.endpoint.id,
             message: message.to_owned(),
@@ -288,9 +296,31 @@ impl Courier {
             is_replay: false,
         };
         let began_ms = (self.clock)();
-        let (sent, answer) = self.send(&receiver, &due, began_ms).await;
-        Ok((sent, answer, (self.clock)() - began_ms))
+        let (sent, answer) = self.send(receiver, &due, began_ms).await;
+        Tested { sent, answer, took_ms: (self.clock)() - began_ms }
     }
+}
+
+/// A receiver that is not kept yet.
+#[derive(Debug, Clone)]
+pub struct Unsaved {
+    /// As it is asked for.
+    pub endpoint: NewEndpoint,
+    /// What signs.
+    pub keys: Vec<Key>,
+    /// The receiver's own token.
+    pub token: Option<String>,
+}
+
+/// What came of a test.
+#[derive(Debug, Clone)]
+pub struct Tested {
+    /// The request as the log would keep it.
+    pub sent: serde_json::Value,
+    /// What came back.
+    pub answer: Answer,
+    /// How long it took, in milliseconds.
+    pub took_ms: i64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

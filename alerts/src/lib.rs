@@ -10,9 +10,11 @@
 //! - [`formats`]: the request for each kind of receiver; [`signature`]: Standard Webhooks; [`message`]: a line for the log.
 //!
 //! Doing: [`teller`] turns events into messages, [`courier`] brings them, [`digest`] sums up, [`sync`] reads [`settings`] into
-//! the database, [`vault`] seals secrets, [`mail`] and [`wire`] are the two ways out.
+//! the database, [`desk`] is where people and programs subscribe, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
+//! ways out.
 
 pub mod courier;
+pub mod desk;
 pub mod digest;
 pub mod event_types;
 pub mod formats;

@@ -89,6 +89,15 @@ impl Matcher {
         self.terms.is_empty()
     }
 
+    /// Whether it can hold for nobody but one owner: one of its terms says so.
+    #[must_use]
+    pub fn is_within_owner(&self, slug: &str) -> bool {
+        let says_so = |term: &Term| {
+            !term.is_not && term.word == "owner" && term.values.iter().all(|value| value.eq_ignore_ascii_case(slug))
+        };
+        self.terms.iter().any(says_so)
+    }
+
     /// Whether these facts match.
     #[must_use]
     pub fn matches(&self, facts: &Facts) -> bool {
@@ -227,6 +236,21 @@ mod tests {
         }
         let refused = Matcher::parse("owner:harbour -tag:eu").unwrap().refused_by(&card);
         assert_eq!(refused.as_deref(), Some("-tag:eu"));
+    }
+
+    #[test]
+    fn a_matcher_stays_within_an_owner_when_a_term_says_so() {
+        for (text, is_within) in [
+            ("owner:harbour", true),
+            ("severity:error owner:Harbour", true),
+            ("", false),
+            ("owner:harbour,pier", false),
+            ("owner:harb*", false),
+            ("-owner:harbour", false),
+            ("harbour", false),
+        ] {
+            assert_eq!(Matcher::parse(text).unwrap().is_within_owner("harbour"), is_within, "{text}");
+        }
     }
 
     #[test]

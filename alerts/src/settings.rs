@@ -166,6 +166,36 @@ fn repeat_s() -> i64 {
     86_400
 }
 
+impl Default for WebhookSetting {
+    /// As a table in the settings is read in which nothing stands.
+    fn default() -> Self {
+        WebhookSetting {
+            name: String::new(),
+            title: String::new(),
+            url: String::new(),
+            url_env: None,
+            url_file: None,
+            format: generic(),
+            mode: None,
+            types: Vec::new(),
+            matcher: String::new(),
+            include_baseline: false,
+            per_minute: None,
+            secret_env: None,
+            secret_file: None,
+            previous_secret_file: None,
+            token_env: None,
+            token_file: None,
+            ed25519: false,
+            template: String::new(),
+            template_file: None,
+            digest: None,
+            digest_zone: utc(),
+            digest_hour: eight(),
+        }
+    }
+}
+
 /// What a route without a matcher of its own takes: what breaks clients, what is tagged security, drift, and what is no
 /// finding at all. The rest is for summaries.
 pub const NOTABLE: &str = "notable:yes";

@@ -591,48 +591,9 @@ impl Store {
     /// When the database fails.
     pub async fn put_route(&self, new: &NewRoute, to: &[EndpointId], origin: Origin, now_s: i64) -> Result<RouteId> {
         let mut w = self.pools.write().await?;
-        let known: Option<i64> =
-            sqlx::query_scalar("SELECT id FROM route WHERE slug = $1").bind(&new.slug).fetch_optional(w.on()).await?;
-        let id = match known {
-            Some(id) => id,
-            None => w.next_id(Table::Route).await?,
-        };
-        sqlx::query(
-            "INSERT INTO route (id, slug, title, origin, matcher, min_severity, include_baseline, include_rule_changes,
-                                wait_s, interval_s, repeat_s, quiet_hours, enabled, created_s)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1, $13)
-             ON CONFLICT (id) DO UPDATE SET
-                 title = excluded.title, origin = excluded.origin, matcher = excluded.matcher,
-                 min_severity = excluded.min_severity, include_baseline = excluded.include_baseline,
-                 include_rule_changes = excluded.include_rule_changes, wait_s = excluded.wait_s,
-                 interval_s = excluded.interval_s, repeat_s = excluded.repeat_s, quiet_hours = excluded.quiet_hours,
-                 enabled = 1, removed_s = NULL",
-        )
-        .bind(id)
-        .bind(&new.slug)
-        .bind(clean(&new.title))
-        .bind(origin.as_str())
-        .bind(clean(&new.matcher))
-        .bind(new.min_severity.as_str())
-        .bind(i64::from(new.include_baseline))
-        .bind(i64::from(new.include_rule_changes))
-        .bind(new.wait_s)
-        .bind(new.interval_s)
-        .bind(new.repeat_s)
-        .bind(&new.quiet_hours)
-        .bind(now_s)
-        .execute(w.on())
-        .await?;
-        sqlx::query("DELETE FROM route_endpoint WHERE route_id = $1").bind(id).execute(w.on()).await?;
-        for endpoint in to {
-            sqlx::query("INSERT INTO route_endpoint (route_id, endpoint_id) VALUES ($1, $2)")
-                .bind(id)
-                .bind(endpoint.0)
-                .execute(w.on())
-                .await?;
-        }
+        let id = write_route(&mut w, new, to, origin, now_s).await?;
         w.commit().await?;
-        Ok(RouteId(id))
+        Ok(id)
     }
 
     /// Takes a route away: its open alerts end without a word.
@@ -641,24 +602,7 @@ impl Store {
     /// When the database fails.
     pub async fn remove_route(&self, id: RouteId, now_s: i64) -> Result<()> {
         let mut w = self.pools.write().await?;
-        sqlx::query("UPDATE route SET removed_s = $2, enabled = 0 WHERE id = $1")
-            .bind(id.0)
-            .bind(now_s)
-            .execute(w.on())
-            .await?;
-        sqlx::query(
-            "UPDATE alert SET state = 'resolved', ended_as = 'retired', ended_s = $2
-             WHERE route_id = $1 AND ended_s IS NULL",
-        )
-        .bind(id.0)
-        .bind(now_s)
-        .execute(w.on())
-        .await?;
-        sqlx::query("UPDATE alert_group SET ended_s = $2, due_s = NULL WHERE route_id = $1 AND ended_s IS NULL")
-            .bind(id.0)
-            .bind(now_s)
-            .execute(w.on())
-            .await?;
+        drop_route(&mut w, id, now_s).await?;
         w.commit().await
     }
 
@@ -806,6 +750,16 @@ impl Store {
             .fetch_all(&self.pools.reader)
             .await?;
         rows.iter().map(alert).collect()
+    }
+
+    /// One alert, open or not; `None`: there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn alert(&self, id: AlertId) -> Result<Option<Alert>> {
+        let row =
+            sqlx::query(select_alert!("WHERE alert.id = $1")).bind(id.0).fetch_optional(&self.pools.reader).await?;
+        row.as_ref().map(alert).transpose()
     }
 
     /// Every open alert, for previews of silences.
@@ -1212,6 +1166,80 @@ impl Store {
         w.commit().await?;
         Ok(done.rows_affected() > 0)
     }
+}
+
+/// Makes or changes the route of that name, and where it leads.
+pub(crate) async fn write_route(
+    w: &mut Writing,
+    new: &NewRoute,
+    to: &[EndpointId],
+    origin: Origin,
+    now_s: i64,
+) -> Result<RouteId> {
+    let known: Option<i64> =
+        sqlx::query_scalar("SELECT id FROM route WHERE slug = $1").bind(&new.slug).fetch_optional(w.on()).await?;
+    let id = match known {
+        Some(id) => id,
+        None => w.next_id(Table::Route).await?,
+    };
+    sqlx::query(
+        "INSERT INTO route (id, slug, title, origin, matcher, min_severity, include_baseline, include_rule_changes,
+                            wait_s, interval_s, repeat_s, quiet_hours, enabled, created_s)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1, $13)
+         ON CONFLICT (id) DO UPDATE SET
+             title = excluded.title, origin = excluded.origin, matcher = excluded.matcher,
+             min_severity = excluded.min_severity, include_baseline = excluded.include_baseline,
+             include_rule_changes = excluded.include_rule_changes, wait_s = excluded.wait_s,
+             interval_s = excluded.interval_s, repeat_s = excluded.repeat_s, quiet_hours = excluded.quiet_hours,
+             enabled = 1, removed_s = NULL",
+    )
+    .bind(id)
+    .bind(&new.slug)
+    .bind(clean(&new.title))
+    .bind(origin.as_str())
+    .bind(clean(&new.matcher))
+    .bind(new.min_severity.as_str())
+    .bind(i64::from(new.include_baseline))
+    .bind(i64::from(new.include_rule_changes))
+    .bind(new.wait_s)
+    .bind(new.interval_s)
+    .bind(new.repeat_s)
+    .bind(&new.quiet_hours)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    sqlx::query("DELETE FROM route_endpoint WHERE route_id = $1").bind(id).execute(w.on()).await?;
+    for endpoint in to {
+        sqlx::query("INSERT INTO route_endpoint (route_id, endpoint_id) VALUES ($1, $2)")
+            .bind(id)
+            .bind(endpoint.0)
+            .execute(w.on())
+            .await?;
+    }
+    Ok(RouteId(id))
+}
+
+/// Takes a route away: its open alerts end without a word.
+pub(crate) async fn drop_route(w: &mut Writing, id: RouteId, now_s: i64) -> Result<()> {
+    sqlx::query("UPDATE route SET removed_s = $2, enabled = 0 WHERE id = $1")
+        .bind(id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+    sqlx::query(
+        "UPDATE alert SET state = 'resolved', ended_as = 'retired', ended_s = $2
+         WHERE route_id = $1 AND ended_s IS NULL",
+    )
+    .bind(id.0)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    sqlx::query("UPDATE alert_group SET ended_s = $2, due_s = NULL WHERE route_id = $1 AND ended_s IS NULL")
+        .bind(id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+    Ok(())
 }
 
 /// Moves the cursor, unless it is not where it was read.

@@ -9,10 +9,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::Store;
+use crate::alerting::{NewRoute, drop_route, write_route};
 use crate::dialect::{Table, Writing};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
-use crate::ids::EndpointId;
+use crate::ids::{EndpointId, RouteId};
 use crate::rows::{clean, shortened, word};
 use crate::words::EventKind;
 
@@ -99,6 +100,17 @@ pub struct NewEndpoint {
     pub digest: Option<String>,
 }
 
+/// What somebody subscribes to, written together.
+#[derive(Debug, Clone, Copy)]
+pub struct Subscription<'s> {
+    /// The receiver.
+    pub endpoint: &'s NewEndpoint,
+    /// Secrets that are put in their place.
+    pub secrets: &'s [SealedSecret],
+    /// The route of its own, where it hears of groups.
+    pub route: Option<&'s NewRoute>,
+}
+
 /// A receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
@@ -131,6 +143,29 @@ pub struct Endpoint {
     pub digest_event: i64,
     /// In Unix seconds.
     pub created_s: i64,
+}
+
+impl Endpoint {
+    /// A receiver that is not kept yet: number 0, nothing happened to it.
+    #[must_use]
+    pub fn unsaved(is: NewEndpoint) -> Endpoint {
+        Endpoint {
+            id: EndpointId(0),
+            is,
+            origin: Origin::Ui,
+            state: EndpointState::Active,
+            state_note: None,
+            schema_date: SCHEMA_DATE.to_owned(),
+            failures: 0,
+            first_failure_s: None,
+            last_failure_s: None,
+            last_success_s: None,
+            slowed: false,
+            digest_due_s: None,
+            digest_event: 0,
+            created_s: 0,
+        }
+    }
 }
 
 /// A sealed secret.
@@ -430,68 +465,106 @@ impl Store {
     /// When the database fails.
     pub async fn put_endpoint(&self, new: &NewEndpoint, origin: Origin, now_s: i64) -> Result<EndpointId> {
         let mut w = self.pools.write().await?;
-        let types = serde_json::to_string(&new.types).map_err(|error| Error::corrupt("list of event types", error))?;
-        let known: Option<i64> = sqlx::query_scalar("SELECT id FROM wh_endpoint WHERE slug = $1 AND removed_s IS NULL")
-            .bind(&new.slug)
-            .fetch_optional(w.on())
-            .await?;
-        let id = match known {
-            Some(id) => {
-                sqlx::query(
-                    "UPDATE wh_endpoint
-                     SET state = CASE WHEN url <> $3 AND state = 'disabled' THEN 'active' ELSE state END,
-                         title = $2, url = $3, format = $4, mode = $5, types = $6, matcher = $7, include_baseline = $8,
-                         per_minute = $9, options = $10, digest = $11, origin = $12
-                     WHERE id = $1",
-                )
-                .bind(id)
-                .bind(clean(&new.title))
-                .bind(&new.url)
-                .bind(&new.format)
-                .bind(new.mode.as_str())
-                .bind(&types)
-                .bind(clean(&new.matcher))
-                .bind(i64::from(new.include_baseline))
-                .bind(new.per_minute)
-                .bind(&new.options)
-                .bind(&new.digest)
-                .bind(origin.as_str())
-                .execute(w.on())
-                .await?;
-                id
-            }
-            None => {
-                let id = w.next_id(Table::WhEndpoint).await?;
-                let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(id) FROM event").fetch_one(w.on()).await?;
-                sqlx::query(
-                    "INSERT INTO wh_endpoint (id, slug, title, url, format, mode, types, matcher, include_baseline,
-                                              per_minute, options, digest, origin, state, schema_date, created_s,
-                                              digest_event)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16)",
-                )
-                .bind(id)
-                .bind(&new.slug)
-                .bind(clean(&new.title))
-                .bind(&new.url)
-                .bind(&new.format)
-                .bind(new.mode.as_str())
-                .bind(&types)
-                .bind(clean(&new.matcher))
-                .bind(i64::from(new.include_baseline))
-                .bind(new.per_minute)
-                .bind(&new.options)
-                .bind(&new.digest)
-                .bind(origin.as_str())
-                .bind(SCHEMA_DATE)
-                .bind(now_s)
-                .bind(newest.unwrap_or(0))
-                .execute(w.on())
-                .await?;
-                id
-            }
-        };
+        let id = write_endpoint(&mut w, new, origin, now_s).await?;
         w.commit().await?;
-        Ok(EndpointId(id))
+        Ok(id)
+    }
+
+    /// Makes a receiver, its secrets and the route that leads to it, together. Gives `None`, and keeps nothing, when a
+    /// receiver or route has that name.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn subscribe(&self, new: &Subscription<'_>, now_s: i64) -> Result<Option<EndpointId>> {
+        let mut w = self.pools.write().await?;
+        let taken: i64 = sqlx::query_scalar(
+            "SELECT (SELECT COUNT(*) FROM wh_endpoint WHERE slug = $1 AND removed_s IS NULL)
+                  + (SELECT COUNT(*) FROM route WHERE slug = $1 AND removed_s IS NULL)",
+        )
+        .bind(&new.endpoint.slug)
+        .fetch_one(w.on())
+        .await?;
+        if taken > 0 {
+            return Ok(None);
+        }
+        let id = write_endpoint(&mut w, new.endpoint, Origin::Ui, now_s).await?;
+        equip(&mut w, id, new, now_s).await?;
+        w.commit().await?;
+        Ok(Some(id))
+    }
+
+    /// Changes a receiver that was made on a page, its secrets where new ones are given, and its own route.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn resubscribe(&self, id: EndpointId, new: &Subscription<'_>, now_s: i64) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        write_endpoint(&mut w, new.endpoint, Origin::Ui, now_s).await?;
+        equip(&mut w, id, new, now_s).await?;
+        w.commit().await
+    }
+
+    /// Takes a receiver that was made on a page away, with its own route.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn unsubscribe(&self, id: EndpointId, slug: &str, now_s: i64) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        drop_endpoint(&mut w, id, now_s).await?;
+        drop_own_route(&mut w, slug, now_s).await?;
+        w.commit().await
+    }
+
+    /// Puts a new secret in the place of the current one, which signs as the previous one until `until_s`; `None`: it is
+    /// forgotten at once.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rotate_secret(&self, id: EndpointId, new: &SealedSecret, until_s: Option<i64>) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("DELETE FROM wh_secret WHERE endpoint_id = $1 AND role = 'previous' AND scheme = $2")
+            .bind(id.0)
+            .bind(&new.scheme)
+            .execute(w.on())
+            .await?;
+        if until_s.is_some() {
+            sqlx::query(
+                "UPDATE wh_secret SET role = 'previous', expires_s = $3
+                 WHERE endpoint_id = $1 AND role = 'current' AND scheme = $2",
+            )
+            .bind(id.0)
+            .bind(&new.scheme)
+            .bind(until_s)
+            .execute(w.on())
+            .await?;
+        }
+        put_secret(&mut w, id, new).await?;
+        w.commit().await
+    }
+
+    /// Forgets the secrets of one scheme.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn drop_secrets(&self, id: EndpointId, scheme: &str) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("DELETE FROM wh_secret WHERE endpoint_id = $1 AND scheme = $2")
+            .bind(id.0)
+            .bind(scheme)
+            .execute(w.on())
+            .await?;
+        w.commit().await
+    }
+
+    /// The body of the newest message of a type, for previews.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn newest_body(&self, kind: &str) -> Result<Option<Vec<u8>>> {
+        Ok(sqlx::query_scalar("SELECT body FROM wh_message WHERE type = $1 ORDER BY id DESC LIMIT 1")
+            .bind(kind)
+            .fetch_optional(&self.pools.reader)
+            .await?)
     }
 
     /// Takes a receiver away. What waits for it is cancelled; its log stays.
@@ -500,20 +573,7 @@ impl Store {
     /// When the database fails.
     pub async fn remove_endpoint(&self, id: EndpointId, now_s: i64) -> Result<()> {
         let mut w = self.pools.write().await?;
-        sqlx::query("UPDATE wh_endpoint SET removed_s = $2, state = 'disabled' WHERE id = $1")
-            .bind(id.0)
-            .bind(now_s)
-            .execute(w.on())
-            .await?;
-        sqlx::query(
-            "UPDATE wh_delivery SET state = 'cancelled', next_s = NULL, done_s = $2
-             WHERE endpoint_id = $1 AND state = 'pending'",
-        )
-        .bind(id.0)
-        .bind(now_s)
-        .execute(w.on())
-        .await?;
-        sqlx::query("DELETE FROM wh_secret WHERE endpoint_id = $1").bind(id.0).execute(w.on()).await?;
+        drop_endpoint(&mut w, id, now_s).await?;
         w.commit().await
     }
 
@@ -903,6 +963,113 @@ impl Store {
         .await?;
         w.commit().await?;
         Ok(gone.rows_affected())
+    }
+}
+
+/// Makes or changes the receiver of that name.
+async fn write_endpoint(w: &mut Writing, new: &NewEndpoint, origin: Origin, now_s: i64) -> Result<EndpointId> {
+    let types = serde_json::to_string(&new.types).map_err(|error| Error::corrupt("list of event types", error))?;
+    let known: Option<i64> = sqlx::query_scalar("SELECT id FROM wh_endpoint WHERE slug = $1 AND removed_s IS NULL")
+        .bind(&new.slug)
+        .fetch_optional(w.on())
+        .await?;
+    let id = match known {
+        Some(id) => {
+            sqlx::query(
+                "UPDATE wh_endpoint
+                 SET state = CASE WHEN url <> $3 AND state = 'disabled' THEN 'active' ELSE state END,
+                     title = $2, url = $3, format = $4, mode = $5, types = $6, matcher = $7, include_baseline = $8,
+                     per_minute = $9, options = $10, digest = $11, origin = $12
+                 WHERE id = $1",
+            )
+            .bind(id)
+            .bind(clean(&new.title))
+            .bind(&new.url)
+            .bind(&new.format)
+            .bind(new.mode.as_str())
+            .bind(&types)
+            .bind(clean(&new.matcher))
+            .bind(i64::from(new.include_baseline))
+            .bind(new.per_minute)
+            .bind(&new.options)
+            .bind(&new.digest)
+            .bind(origin.as_str())
+            .execute(w.on())
+            .await?;
+            id
+        }
+        None => {
+            let id = w.next_id(Table::WhEndpoint).await?;
+            let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(id) FROM event").fetch_one(w.on()).await?;
+            sqlx::query(
+                "INSERT INTO wh_endpoint (id, slug, title, url, format, mode, types, matcher, include_baseline,
+                                          per_minute, options, digest, origin, state, schema_date, created_s,
+                                          digest_event)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16)",
+            )
+            .bind(id)
+            .bind(&new.slug)
+            .bind(clean(&new.title))
+            .bind(&new.url)
+            .bind(&new.format)
+            .bind(new.mode.as_str())
+            .bind(&types)
+            .bind(clean(&new.matcher))
+            .bind(i64::from(new.include_baseline))
+            .bind(new.per_minute)
+            .bind(&new.options)
+            .bind(&new.digest)
+            .bind(origin.as_str())
+            .bind(SCHEMA_DATE)
+            .bind(now_s)
+            .bind(newest.unwrap_or(0))
+            .execute(w.on())
+            .await?;
+            id
+        }
+    };
+    Ok(EndpointId(id))
+}
+
+async fn drop_endpoint(w: &mut Writing, id: EndpointId, now_s: i64) -> Result<()> {
+    sqlx::query("UPDATE wh_endpoint SET removed_s = $2, state = 'disabled' WHERE id = $1")
+        .bind(id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+    sqlx::query(
+        "UPDATE wh_delivery SET state = 'cancelled', next_s = NULL, done_s = $2
+         WHERE endpoint_id = $1 AND state = 'pending'",
+    )
+    .bind(id.0)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    sqlx::query("DELETE FROM wh_secret WHERE endpoint_id = $1").bind(id.0).execute(w.on()).await?;
+    Ok(())
+}
+
+/// Secrets and the own route of a receiver.
+async fn equip(w: &mut Writing, id: EndpointId, new: &Subscription<'_>, now_s: i64) -> Result<()> {
+    for secret in new.secrets {
+        put_secret(w, id, secret).await?;
+    }
+    match new.route {
+        Some(route) => write_route(w, route, &[id], Origin::Ui, now_s).await.map(|_| ()),
+        None => drop_own_route(w, &new.endpoint.slug, now_s).await,
+    }
+}
+
+/// A route that was made on a page with the receiver of the same name.
+async fn drop_own_route(w: &mut Writing, slug: &str, now_s: i64) -> Result<()> {
+    let own: Option<i64> =
+        sqlx::query_scalar("SELECT id FROM route WHERE slug = $1 AND origin = 'ui' AND removed_s IS NULL")
+            .bind(slug)
+            .fetch_optional(w.on())
+            .await?;
+    match own {
+        Some(id) => drop_route(w, RouteId(id), now_s).await,
+        None => Ok(()),
     }
 }
 

@@ -13,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
+use plumbline_alerts::desk::Refused;
 use plumbline_store::query::QueryError;
 use serde::Serialize;
 
@@ -43,9 +44,27 @@ pub enum Error {
     /// A word of a query cannot be read.
     #[error("the query cannot be read: {0}")]
     BadWord(QueryError),
+    /// A form or body cannot be used; a sentence.
+    #[error("{0}")]
+    BadForm(String),
+    /// It contradicts what is there; a sentence.
+    #[error("{0}")]
+    Conflict(String),
     /// Only the person at this machine may do that.
     #[error("only the person at this machine may do that")]
     NotYours,
+    /// No token, or one that does not hold.
+    #[error("a token is needed")]
+    NoToken,
+    /// The token does not allow that; the scope that it lacks.
+    #[error("the token lacks the scope {0}")]
+    Lacks(&'static str),
+    /// The token is limited to one owner.
+    #[error("the token is limited to {0}")]
+    NotTheirs(String),
+    /// We failed, and not the store.
+    #[error("{0}")]
+    Ours(String),
     /// The store failed.
     #[error("the store failed")]
     Store(#[source] Arc<plumbline_store::Error>),
@@ -78,6 +97,26 @@ impl From<QueryError> for Error {
     }
 }
 
+impl From<Refused> for Error {
+    fn from(error: Refused) -> Self {
+        match error {
+            Refused::Bad(why) => Self::BadForm(sentence(&why)),
+            Refused::Missing(asked) => Self::NotFound { what: "webhook", asked },
+            Refused::Taken(_) | Refused::ReadOnly(_) | Refused::Rotating(_) => {
+                Self::Conflict(sentence(&error.to_string()))
+            }
+            Refused::Store(error) => error.into(),
+            Refused::Vault(error) => Self::Ours(error.to_string()),
+            Refused::Key(error) => Self::Ours(error.to_string()),
+        }
+    }
+}
+
+/// A clause as a sentence of its own.
+fn sentence(clause: &str) -> String {
+    format!("{}.", crate::text::opened(clause.trim_end_matches('.')))
+}
+
 impl From<askama::Error> for Error {
     fn from(error: askama::Error) -> Self {
         Self::Template(Arc::new(error))
@@ -88,10 +127,12 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
-            Self::BadQuery { .. } | Self::BadWord(_) => StatusCode::BAD_REQUEST,
-            Self::NotYours => StatusCode::FORBIDDEN,
+            Self::BadQuery { .. } | Self::BadWord(_) | Self::BadForm(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::NotYours | Self::Lacks(_) | Self::NotTheirs(_) => StatusCode::FORBIDDEN,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            Self::Store(_) | Self::Template(_) | Self::Rows(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Store(_) | Self::Template(_) | Self::Rows(_) | Self::Ours(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
@@ -167,7 +208,11 @@ fn error_page(visit: &Visit, response: &Response, request_id: &str) -> Response 
         }
         Form::Html => Html(page.render().unwrap_or_else(|_| page.title.clone())).into_response(),
     };
-    visit.with_headers(status, body, Cache::Never)
+    let mut response = visit.with_headers(status, body, Cache::Never);
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
 }
 
 type Explanation = (String, String, Vec<(&'static str, &'static str)>);
@@ -197,6 +242,31 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
             error.says.clone(),
             "Nothing was looked up. Change the marked word or leave it out.".to_owned(),
             vec![("/targets", "All targets"), home],
+        ),
+        (Some(Error::BadForm(why)), _) => (
+            crate::text::visible(why, 400),
+            "Nothing was changed. Go back, mend it, and send it again.".to_owned(),
+            vec![home],
+        ),
+        (Some(Error::Conflict(why)), _) => {
+            (crate::text::visible(why, 400), "Nothing was changed.".to_owned(), vec![("/webhooks", "Webhooks"), home])
+        }
+        (Some(Error::NoToken), _) => (
+            "A token is needed that holds.".to_owned(),
+            "Send `Authorization: Bearer plb_…`, or type it into the form; `plumbline token create --scope alerts:write` makes \
+             one. At the machine that Plumbline runs on none is needed."
+                .to_owned(),
+            vec![home],
+        ),
+        (Some(Error::Lacks(scope)), _) => (
+            "The token does not allow that.".to_owned(),
+            format!("It lacks the scope {scope}."),
+            vec![home],
+        ),
+        (Some(Error::NotTheirs(owner)), _) => (
+            "The token is limited to one owner.".to_owned(),
+            format!("What it touches must be limited by owner:{}.", crate::text::visible(owner, 80)),
+            vec![home],
         ),
         (Some(Error::TooMany), _) => (
             "That were too many requests in a minute.".to_owned(),

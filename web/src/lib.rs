@@ -41,6 +41,7 @@ mod words;
 
 use std::sync::Arc;
 
+use plumbline_alerts::desk::Desk;
 use plumbline_store::Store;
 use plumbline_store::housekeeping::Retention;
 use tokio::sync::watch;
@@ -61,6 +62,8 @@ pub struct WebState {
     pub status: watch::Receiver<CrawlStatus>,
     /// What judges on the spot what people bring.
     pub checker: Checker,
+    /// Where receivers of messages are made and tried.
+    pub desk: Desk,
     /// The clock, in Unix seconds; a fixed one in tests.
     pub now: fn() -> i64,
     /// When the process began, in Unix seconds.

@@ -1,27 +1,154 @@
-//! Who may change anything: until there are accounts, whoever sits at this machine (decisions 22).
+//! Who may change anything: until there are accounts, whoever sits at this machine or shows a token (decisions 22).
 //!
-//! A request counts as theirs when it comes from the loopback, was handed on by nobody, is addressed to the loopback by name
-//! (a stranger's page that resolves its own name to this machine sends its own name), and was not sent by another site's page.
+//! A token stands in `Authorization: Bearer plb_…`, or in the field `api_token` of a form: what a person types in for each act,
+//! no page of another site can send. A request without one counts as the operator's when it comes from the loopback, was handed
+//! on by nobody, is addressed to the loopback by name (a stranger's page that resolves its own name to this machine sends its own
+//! name), and was not sent by another site's page.
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::Form;
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use plumbline_alerts::matcher::Matcher;
+use plumbline_store::tokens::{Scope, TokenRow};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::WebState;
 use crate::error::Error;
 
-/// The person at this machine; taking one as an argument keeps everybody else out of a handler.
+/// Bytes of a form, at most: a template of 32 KiB, escaped.
+const LONGEST_FORM: usize = 256 * 1024;
+
+/// The person at this machine, or whoever shows a token that allows everything; taking one as an argument keeps everybody else
+/// out of a handler.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator;
 
 impl FromRequestParts<WebState> for Operator {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &WebState) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Error> {
+        if let Some(text) = bearer(&parts.headers) {
+            let actor = Actor::holding(text, state).await?;
+            actor.must_allow(Scope::Admin)?;
+            return actor.must_be_unlimited().map(|()| Self);
+        }
         if is_operator(parts) { Ok(Self) } else { Err(Error::NotYours) }
     }
+}
+
+/// Whoever acts: the person at this machine, or the holder of a token.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    token: Option<TokenRow>,
+}
+
+impl FromRequestParts<WebState> for Actor {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Error> {
+        Actor::of(parts, None, state).await
+    }
+}
+
+impl Actor {
+    /// Whoever shows a token is judged by it, wherever they sit.
+    async fn of(parts: &Parts, typed: Option<&str>, state: &WebState) -> Result<Actor, Error> {
+        match bearer(&parts.headers).or(typed) {
+            Some(text) => Actor::holding(text, state).await,
+            None if is_operator(parts) => Ok(Actor { token: None }),
+            None => Err(Error::NoToken),
+        }
+    }
+
+    async fn holding(text: &str, state: &WebState) -> Result<Actor, Error> {
+        let token = state.store.token(text, (state.now)()).await?;
+        token.map(|token| Actor { token: Some(token) }).ok_or(Error::NoToken)
+    }
+
+    /// As authors of silences and the like are named.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.token {
+            None => "operator".to_owned(),
+            Some(token) if token.title.is_empty() => format!("token {}", token.id),
+            Some(token) => token.title.clone(),
+        }
+    }
+
+    /// Whether that is allowed.
+    ///
+    /// # Errors
+    /// [`Error::Lacks`].
+    pub fn must_allow(&self, scope: Scope) -> Result<(), Error> {
+        match &self.token {
+            Some(token) if !token.allows(scope) => Err(Error::Lacks(scope.as_str())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The one owner whose targets may be touched; `None`: all.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        self.token.as_ref()?.owner.as_deref()
+    }
+
+    /// Whether what a matcher covers may be touched: a token of one owner asks for `owner:` of that one.
+    ///
+    /// # Errors
+    /// [`Error::NotTheirs`].
+    pub fn must_cover(&self, matcher: &str) -> Result<(), Error> {
+        let Some(owner) = self.owner() else { return Ok(()) };
+        let is_theirs = Matcher::parse(matcher).is_ok_and(|matcher| matcher.is_within_owner(owner));
+        if is_theirs { Ok(()) } else { Err(Error::NotTheirs(owner.to_owned())) }
+    }
+
+    fn must_be_unlimited(&self) -> Result<(), Error> {
+        self.owner().map_or(Ok(()), |owner| Err(Error::NotTheirs(owner.to_owned())))
+    }
+}
+
+/// A form and who sent it: alerts, receivers and the like may be acted on.
+#[derive(Debug, Clone)]
+pub struct Acted<T> {
+    /// Whoever sent it; it holds `alerts:write` or sits here.
+    pub by: Actor,
+    /// The form.
+    pub form: T,
+}
+
+/// The token, where it stands in the form.
+#[derive(Deserialize)]
+struct Typed {
+    api_token: Option<String>,
+}
+
+impl<T: DeserializeOwned> FromRequest<WebState> for Acted<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &WebState) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let bytes =
+            to_bytes(body, LONGEST_FORM).await.map_err(|_| Error::BadForm("The form is too long.".to_owned()))?;
+        let again = || Request::from_parts(parts.clone(), Body::from(bytes.clone()));
+        let typed = Form::<Typed>::from_request(again(), state).await.ok().and_then(|Form(typed)| typed.api_token);
+        let typed = typed.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let by = Actor::of(&parts, typed, state).await?;
+        by.must_allow(Scope::AlertsWrite)?;
+        let Form(form) =
+            Form::<T>::from_request(again(), state).await.map_err(|error| Error::BadForm(error.body_text()))?;
+        Ok(Acted { by, form })
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, text) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
 /// Whether a request is the operator's.

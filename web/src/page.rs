@@ -117,6 +117,8 @@ pub enum Place {
     Regressions,
     /// `/crawls` and below.
     Crawls,
+    /// `/alerts`, `/webhooks` and what keeps them quiet.
+    Alerts,
     /// `/about/crawler`
     About,
     /// `/settings` and below.
@@ -261,7 +263,7 @@ impl Frame {
 
     /// The main navigation: address, word, and whether this page belongs to it.
     #[must_use]
-    pub fn navigation(&self) -> [(&'static str, &'static str, bool); 6] {
+    pub fn navigation(&self) -> [(&'static str, &'static str, bool); 7] {
         [
             ("/", "Overview", Place::Overview),
             ("/targets", "Targets", Place::Targets),
@@ -269,6 +271,7 @@ impl Frame {
             ("/prevalence", "Prevalence", Place::Prevalence),
             ("/regressions", "Regressions", Place::Regressions),
             ("/crawls", "Crawls", Place::Crawls),
+            ("/alerts", "Alerts", Place::Alerts),
         ]
         .map(|(url, word, place)| (url, word, place == self.place))
     }

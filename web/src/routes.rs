@@ -17,7 +17,7 @@ use crate::pages::{
     overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets, theme,
     timeline,
 };
-use crate::pages::{alerts, quiet, webhooks};
+use crate::pages::{alerts, quiet, subscribe, webhooks};
 use crate::pages::{
     almanac, badges, changes, check, cohorts, compare, deploys, feeds, group, incidents, methodology, onboarding,
     prevalence, registry, regressions, sarif, search, status, week,
@@ -93,8 +93,13 @@ pub fn router(state: WebState) -> Router {
         .route("/maintenance/{id}/end", post(quiet::end_maintenance))
         .route("/waivers", get(quiet::waivers).post(quiet::add_waiver))
         .route("/waivers/{id}/end", post(quiet::end_waiver))
-        .route("/webhooks", get(webhooks::list))
-        .route("/webhooks/{slug}", get(webhooks::show))
+        .route("/webhooks", get(webhooks::list).post(subscribe::create))
+        .route("/webhooks/new", get(subscribe::new))
+        .route("/webhooks/{slug}", get(webhooks::show).post(subscribe::change))
+        .route("/webhooks/{slug}/edit", get(subscribe::edit))
+        .route("/webhooks/{slug}/test", post(subscribe::test))
+        .route("/webhooks/{slug}/rotate", post(subscribe::rotate))
+        .route("/webhooks/{slug}/remove", post(subscribe::remove))
         .route("/webhooks/{slug}/enable", post(webhooks::enable))
         .route("/webhooks/{slug}/disable", post(webhooks::disable))
         .route("/webhooks/{slug}/deliveries/{message}", get(webhooks::delivery))

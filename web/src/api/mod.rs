@@ -10,6 +10,7 @@ mod limits;
 mod openapi;
 mod read;
 mod reference;
+mod webhooks;
 
 use axum::Router;
 use axum::middleware;
@@ -274,6 +275,7 @@ pub fn router() -> Router<WebState> {
     router
         .layer(middleware::from_fn(fields::chosen))
         .layer(middleware::from_fn(limits::tagged))
+        .merge(webhooks::router())
         .layer(middleware::from_fn(limits::limited))
         .route("/openapi.json", get(openapi::show))
         .route("/api", get(reference::show))

@@ -1,7 +1,6 @@
 //! `/alerts`: what holds, what was told of it, and why the rest was not; `/alerts/groups/{id}` one group; `/routes` where they lead.
 
 use askama::Template;
-use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_store::alerting::{Alert, Group, Route};
@@ -13,7 +12,7 @@ use crate::WebState;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
-use crate::operator::Operator;
+use crate::operator::{Acted, Actor};
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
 use crate::text;
@@ -44,7 +43,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
     let (groups, alerts) = state.store.open_counts().await?;
     let waiting = state.store.waiting_alerts(SHOWN).await?;
     let page = AlertsPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
         answer: answer(groups, alerts),
         groups: state.store.open_groups(SHOWN).await?,
@@ -89,7 +88,7 @@ pub async fn group(visit: Visit, State(state): State<WebState>, Path(id): Path<i
     let endpoints = state.store.endpoints().await?;
     let named = endpoints.into_iter().filter(|endpoint| told.contains(&endpoint.id)).map(|endpoint| endpoint.is.slug);
     let page = GroupPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
         members: state.store.members(group.id).await?,
         told: named.collect(),
@@ -108,11 +107,10 @@ pub struct Acknowledgement {
 
 /// `POST /alerts/{id}/acknowledge`: somebody takes it on; it is not repeated.
 pub async fn acknowledge(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
-    Form(sent): Form<Acknowledgement>,
+    Acted { by: actor, form: sent }: Acted<Acknowledgement>,
 ) -> Result<Response, Error> {
     let note = filled(Some(&sent.note)).ok_or_else(|| empty("note"))?;
     let hours = match filled(sent.hours.as_deref()) {
@@ -124,12 +122,23 @@ pub async fn acknowledge(
                 .ok_or(Error::BadQuery { field: "hours", reason: "is no number from 1 to 8760".to_owned() })?,
         ),
     };
-    let by = filled(sent.by.as_deref()).unwrap_or("operator");
+    must_be_theirs(&state, &actor, AlertId(id)).await?;
+    let own_name = actor.name();
+    let by = filled(sent.by.as_deref()).unwrap_or(&own_name);
     let until_s = hours.map(|hours| visit.now + hours * 3_600);
     if !state.store.acknowledge(AlertId(id), by, note, until_s, visit.now).await? {
         return Err(Error::NotFound { what: "open alert", asked: id.to_string() });
     }
     Ok(Redirect::to("/alerts").into_response())
+}
+
+/// Whether an alert may be touched: with a token of one owner only those about its targets.
+pub async fn must_be_theirs(state: &WebState, actor: &Actor, id: AlertId) -> Result<(), Error> {
+    let Some(owner) = actor.owner() else { return Ok(()) };
+    let alert = state.store.alert(id).await?;
+    let is_theirs =
+        alert.is_some_and(|alert| alert.facts.0.get("owner").is_some_and(|owners| owners.iter().any(|o| o == owner)));
+    if is_theirs { Ok(()) } else { Err(Error::NotFound { what: "open alert", asked: id.to_string() }) }
 }
 
 /// A field that must not be empty.
@@ -166,5 +175,5 @@ pub async fn routes(visit: Visit, State(state): State<WebState>) -> Result<Respo
     };
     let routes = state.store.routes().await?;
     let routes = routes.into_iter().map(|route| Leading { webhooks: named(&route), route }).collect();
-    visit.answer(&RoutesPage { frame: visit.framed(Place::Elsewhere), routes }, Cache::Fresh)
+    visit.answer(&RoutesPage { frame: visit.framed(Place::Alerts), routes }, Cache::Fresh)
 }

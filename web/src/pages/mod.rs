@@ -39,6 +39,7 @@ pub mod search;
 pub mod session;
 pub mod status;
 pub mod steer;
+pub mod subscribe;
 pub mod tabs;
 pub mod target;
 pub mod target_documents;

@@ -1,7 +1,6 @@
 //! `/silences`, `/maintenance`, `/waivers`: who keeps what quiet, why, and until when; what each covers is shown before it is saved.
 
 use askama::Template;
-use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_alerts::matcher::Matcher;
@@ -15,7 +14,7 @@ use crate::WebState;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
-use crate::operator::Operator;
+use crate::operator::{Acted, Actor};
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
 
@@ -87,6 +86,20 @@ fn number(field: &'static str, text: &str, most: i64) -> Result<i64, Error> {
     read.ok_or_else(|| Error::BadQuery { field, reason: format!("is no number from 1 to {most}") })
 }
 
+/// A form without fields of its own.
+#[derive(Deserialize)]
+pub struct Nothing {}
+
+/// Whether something may be ended: it is there, was not made in the settings file, and is the actor's to touch.
+pub fn may_end(what: &'static str, id: i64, kept: Option<(&str, Origin)>, by: &Actor) -> Result<(), Error> {
+    let (matcher, origin) = kept.ok_or_else(|| Error::NotFound { what, asked: id.to_string() })?;
+    by.must_cover(matcher)?;
+    match origin {
+        Origin::Ui => Ok(()),
+        Origin::File => Err(Error::Conflict(format!("This {what} stands in the settings file and is ended there."))),
+    }
+}
+
 /// `GET /silences`
 pub async fn silences(
     visit: Visit,
@@ -95,7 +108,7 @@ pub async fn silences(
 ) -> Result<Response, Error> {
     let silences = state.store.silences(visit.now).await?;
     let page = SilencesPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
         silences: silences.into_iter().map(|silence| Silenced { holds: silence.holds(visit.now), silence }).collect(),
         preview: preview(&state, asked.r#match.as_deref()).await?,
@@ -115,12 +128,12 @@ pub struct NewSilence {
 
 /// `POST /silences`
 pub async fn add_silence(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
-    Form(sent): Form<NewSilence>,
+    Acted { by: actor, form: sent }: Acted<NewSilence>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
+    actor.must_cover(&sent.r#match)?;
     let hours = number("hours", &sent.hours, LONGEST_SILENCE_H)?;
     let calm =
         filled(sent.calm_hours.as_deref()).map(|text| number("calm_hours", text, LONGEST_SILENCE_H)).transpose()?;
@@ -128,7 +141,7 @@ pub async fn add_silence(
         id: 0,
         matcher: sent.r#match.trim().to_owned(),
         reason: filled(Some(&sent.reason)).ok_or_else(|| empty("reason"))?.to_owned(),
-        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        author: filled(sent.author.as_deref()).map_or_else(|| actor.name(), ToOwned::to_owned),
         origin: Origin::Ui,
         created_s: visit.now,
         starts_s: visit.now,
@@ -144,11 +157,14 @@ pub async fn add_silence(
 
 /// `POST /silences/{id}/end`
 pub async fn end_silence(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
+    Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
+    let silences = state.store.silences(visit.now).await?;
+    let kept = silences.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
+    may_end("silence", id, kept, &by)?;
     if !state.store.end_silence(id, visit.now).await? {
         return Err(Error::NotFound { what: "silence", asked: id.to_string() });
     }
@@ -190,8 +206,7 @@ pub async fn maintenance(visit: Visit, State(state): State<WebState>) -> Result<
         next: zones::next_windows(&window, visit.now, 3),
         window,
     });
-    let page =
-        MaintenancePage { frame: visit.framed(Place::Elsewhere), as_of_s: visit.now, windows: windows.collect() };
+    let page = MaintenancePage { frame: visit.framed(Place::Alerts), as_of_s: visit.now, windows: windows.collect() };
     visit.answer(&page, Cache::Fresh)
 }
 
@@ -209,12 +224,12 @@ pub struct NewMaintenance {
 
 /// `POST /maintenance`
 pub async fn add_maintenance(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
-    Form(sent): Form<NewMaintenance>,
+    Acted { by: actor, form: sent }: Acted<NewMaintenance>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
+    actor.must_cover(&sent.r#match)?;
     let starts_s = match filled(sent.starts.as_deref()) {
         None => None,
         Some(text) => Some(chrono::DateTime::parse_from_rfc3339(text).map_err(|_| Error::BadQuery {
@@ -226,7 +241,7 @@ pub async fn add_maintenance(
         id: 0,
         title: filled(Some(&sent.title)).ok_or_else(|| empty("title"))?.to_owned(),
         matcher: sent.r#match.trim().to_owned(),
-        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        author: filled(sent.author.as_deref()).map_or_else(|| actor.name(), ToOwned::to_owned),
         origin: Origin::Ui,
         zone: sent.zone.trim().to_owned(),
         starts_s: starts_s.map(|at| at.timestamp()),
@@ -243,11 +258,14 @@ pub async fn add_maintenance(
 
 /// `POST /maintenance/{id}/end`
 pub async fn end_maintenance(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
+    Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
+    let windows = state.store.maintenances(visit.now).await?;
+    let kept = windows.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
+    may_end("maintenance window", id, kept, &by)?;
     if !state.store.end_maintenance(id, visit.now).await? {
         return Err(Error::NotFound { what: "maintenance window", asked: id.to_string() });
     }
@@ -269,7 +287,7 @@ struct WaiversPage {
 /// `GET /waivers`
 pub async fn waivers(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     let page = WaiversPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
         waivers: state.store.waivers(visit.now).await?,
     };
@@ -288,12 +306,12 @@ pub struct NewWaiver {
 
 /// `POST /waivers`
 pub async fn add_waiver(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
-    Form(sent): Form<NewWaiver>,
+    Acted { by: actor, form: sent }: Acted<NewWaiver>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
+    actor.must_cover(&sent.r#match)?;
     let rule = filled(Some(&sent.rule)).ok_or_else(|| empty("rule"))?;
     let family = rule.strip_suffix("/*");
     let is_known = plumbline_rules::catalogue::rules()
@@ -309,7 +327,7 @@ pub async fn add_waiver(
         rule: rule.to_owned(),
         matcher: sent.r#match.trim().to_owned(),
         reason: filled(Some(&sent.reason)).ok_or_else(|| empty("reason"))?.to_owned(),
-        author: filled(sent.author.as_deref()).unwrap_or("operator").to_owned(),
+        author: filled(sent.author.as_deref()).map_or_else(|| actor.name(), ToOwned::to_owned),
         origin: Origin::Ui,
         created_s: visit.now,
         ends_s: visit.now + number("days", &sent.days, LONGEST_WAIVER_D)? * 86_400,
@@ -321,11 +339,14 @@ pub async fn add_waiver(
 
 /// `POST /waivers/{id}/end`
 pub async fn end_waiver(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
+    Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
+    let waivers = state.store.waivers(visit.now).await?;
+    let kept = waivers.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
+    may_end("waiver", id, kept, &by)?;
     if !state.store.end_waiver(id, visit.now).await? {
         return Err(Error::NotFound { what: "waiver", asked: id.to_string() });
     }

@@ -1,19 +1,22 @@
 //! `/webhooks`: receivers and how they do; one receiver with its log; one message with its exact bytes; what is out of attempts.
 
 use askama::Template;
-use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
-use plumbline_store::hooks::{AttemptRow, Backlog, DeliveryRow, DeliveryState, Endpoint, EndpointState};
+use plumbline_store::EndpointId;
+use plumbline_store::hooks::{AttemptRow, Backlog, DeliveryRow, DeliveryState, Endpoint, EndpointState, Origin};
+use plumbline_store::words::EventKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
-use crate::operator::Operator;
+use crate::operator::Acted;
 use crate::page::{Frame, Place, Visit};
+use crate::pages::quiet::Nothing;
 use crate::text;
 
 /// Messages on one page.
@@ -47,7 +50,7 @@ struct WebhooksPage {
 }
 
 /// An address without what may be a secret in it: its path and query.
-fn hidden(mut endpoint: Endpoint) -> Endpoint {
+pub(crate) fn hidden(mut endpoint: Endpoint) -> Endpoint {
     let url = endpoint.is.url.clone();
     let end = url.find("://").and_then(|at| url[at + 3..].find('/').map(|slash| at + 3 + slash));
     if let Some(end) = end {
@@ -74,7 +77,7 @@ pub async fn list(visit: Visit, State(state): State<WebState>) -> Result<Respons
             format!("{ill} of {} does not accept what it is sent.", text::counted(n as i64, "receiver", "receivers"))
         }
     };
-    let page = WebhooksPage { frame: visit.framed(Place::Elsewhere), as_of_s: visit.now, answer, webhooks };
+    let page = WebhooksPage { frame: visit.framed(Place::Alerts), as_of_s: visit.now, answer, webhooks };
     visit.answer(&page, Cache::Fresh)
 }
 
@@ -88,12 +91,59 @@ struct WebhookPage {
     as_of_s: i64,
     /// The receiver; `None`: all of them.
     webhook: Option<Endpoint>,
+    /// Its secrets by role and scheme; never what they are.
+    secrets: Vec<Signing>,
     /// What waits for it.
     backlog: Backlog,
     /// Its messages, the newest first.
     deliveries: Vec<DeliveryRow>,
     /// The id to go on from.
     next: Option<String>,
+    #[serde(skip)]
+    kinds: Vec<&'static str>,
+}
+
+impl WebhookPage {
+    fn is_signed(&self) -> bool {
+        self.secrets.iter().any(|key| key.scheme == "v1")
+    }
+
+    fn is_changeable(&self) -> bool {
+        self.webhook.as_ref().is_some_and(|one| one.origin == Origin::Ui)
+    }
+}
+
+/// A secret without what is secret.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Signing {
+    /// `current` or `previous`.
+    pub role: String,
+    /// `v1`, `v1a`; `token` is the receiver's own and signs nothing.
+    pub scheme: String,
+    /// When it was made, in Unix seconds.
+    pub created_s: i64,
+    /// Until when it signs, in Unix seconds; null: until it is changed.
+    pub expires_s: Option<i64>,
+    /// When it last signed something that was accepted, in Unix seconds.
+    pub last_used_s: Option<i64>,
+}
+
+/// The secrets of a receiver, the newest first, without what is secret.
+pub(crate) async fn signing(state: &WebState, id: EndpointId, now_s: i64) -> Result<Vec<Signing>, Error> {
+    let secrets = state.store.secrets(id, now_s).await?.into_iter().map(|secret| Signing {
+        role: secret.role.to_string(),
+        scheme: secret.scheme,
+        created_s: secret.created_s,
+        expires_s: secret.expires_s,
+        last_used_s: secret.last_used_s,
+    });
+    Ok(secrets.collect())
+}
+
+/// Every type of message, `ping` first.
+pub(super) fn event_words() -> Vec<&'static str> {
+    let words = EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|word| *word != "ping");
+    std::iter::once("ping").chain(words).collect()
 }
 
 /// Where to go on.
@@ -117,8 +167,13 @@ pub async fn show(
     let deliveries = state.store.deliveries(id, only, paged.before.as_deref(), SHOWN).await?;
     let is_full = i64::try_from(deliveries.len()).is_ok_and(|n| n == SHOWN);
     let page = WebhookPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
+        secrets: match id {
+            Some(id) => signing(&state, id, visit.now).await?,
+            None => Vec::new(),
+        },
+        kinds: event_words(),
         webhook: webhook.map(hidden),
         backlog: state.store.backlog(id).await?,
         next: deliveries.last().filter(|_| is_full).map(|row| row.message.clone()),
@@ -127,7 +182,7 @@ pub async fn show(
     visit.answer(&page, Cache::Fresh)
 }
 
-async fn receiver(state: &WebState, slug: &str) -> Result<Endpoint, Error> {
+pub(crate) async fn receiver(state: &WebState, slug: &str) -> Result<Endpoint, Error> {
     state.store.endpoint(slug).await.map_err(|error| match error {
         plumbline_store::Error::Missing { .. } => Error::NotFound { what: "webhook", asked: slug.to_owned() },
         other => other.into(),
@@ -166,7 +221,7 @@ pub async fn delivery(
         });
     }
     let page = DeliveryPage {
-        frame: visit.framed(Place::Elsewhere),
+        frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
         delivery,
         body: String::from_utf8_lossy(&body).into_owned(),
@@ -177,12 +232,13 @@ pub async fn delivery(
 
 /// `POST /webhooks/{slug}/deliveries/{message}/replay`
 pub async fn replay(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path((slug, message)): Path<(String, String)>,
+    Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
     let endpoint = receiver(&state, &slug).await?;
+    by.must_cover(&endpoint.is.matcher)?;
     if !state.store.replay(endpoint.id, &message, visit.now).await? {
         return Err(Error::NotFound { what: "message", asked: message });
     }
@@ -198,14 +254,14 @@ pub struct Switch {
 
 /// `POST /webhooks/{slug}/enable`
 pub async fn enable(
-    _: Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(slug): Path<String>,
-    Form(switch): Form<Switch>,
+    Acted { by, form: switch }: Acted<Switch>,
 ) -> Result<Response, Error> {
     let endpoint = receiver(&state, &slug).await?;
-    state.store.enable_endpoint(endpoint.id, true, "", visit.now).await?;
+    by.must_cover(&endpoint.is.matcher)?;
+    state.desk.pause(&slug, false, &by.name()).await?;
     if switch.replay.is_some() {
         state.store.replay_since(endpoint.id, endpoint.first_failure_s.unwrap_or(0), visit.now).await?;
     }
@@ -214,13 +270,13 @@ pub async fn enable(
 
 /// `POST /webhooks/{slug}/disable`
 pub async fn disable(
-    _: Operator,
-    visit: Visit,
     State(state): State<WebState>,
     Path(slug): Path<String>,
+    Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
     let endpoint = receiver(&state, &slug).await?;
-    state.store.enable_endpoint(endpoint.id, false, "switched off by the operator", visit.now).await?;
+    by.must_cover(&endpoint.is.matcher)?;
+    state.desk.pause(&slug, true, &by.name()).await?;
     Ok(Redirect::to(&format!("/webhooks/{slug}")).into_response())
 }
 

@@ -66,7 +66,7 @@ async fn only_the_person_at_this_machine_acts() {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Body::from("match=owner:x&reason=x&hours=1"))
             .unwrap();
-        assert_eq!(world.ask(request).await.status, StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(world.ask(request).await.status, StatusCode::UNAUTHORIZED, "{path}");
     }
 }
 

@@ -5,6 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, header};
+use plumbline_alerts::courier::Courier;
+use plumbline_alerts::desk::Desk;
+use plumbline_alerts::mail::Mailer;
+use plumbline_alerts::message_id::Ids;
+use plumbline_alerts::payload::Source;
+use plumbline_alerts::vault::Vault;
+use plumbline_alerts::wire::{Answer as Answered, Post, Wire};
 use plumbline_rules::catalogue;
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
@@ -42,6 +49,27 @@ pub struct World {
     pub router: Router,
     pub status: watch::Sender<CrawlStatus>,
     _folder: tempfile::TempDir,
+}
+
+/// A desk whose messages are all accepted; addresses whose host begins with `refused` are not.
+fn desk(store: &Store, folder: &std::path::Path) -> Desk {
+    let answer = |_: Post| async {
+        Answered::Heard { status: 202, headers: vec![("x-heard".into(), "yes".into())], body: "thanks".into() }
+    };
+    Desk {
+        courier: Courier {
+            store: store.clone(),
+            wire: Wire::new(answer),
+            mailer: Mailer::default(),
+            vault: Vault::at(&folder.join("key")),
+            clock: Arc::new(|| NOW * 1000),
+            bell: Arc::default(),
+            patience: std::time::Duration::from_secs(5),
+        },
+        source: Source("https://plumbline.example".into()),
+        ids: Arc::new(Ids::after(None)),
+        guard: Arc::new(|url| if url.contains("//refused") { Err("not there".into()) } else { Ok(()) }),
+    }
 }
 
 /// An answer, read whole.
@@ -120,6 +148,7 @@ impl World {
                 ask: Some(Arc::new(|url| Box::pin(async move { asked(&url) }))),
                 ..plumbline_web::Checker::default()
             },
+            desk: desk(&store, folder.path()),
             now: || NOW,
             started_at: NOW - 7_200,
             numbers,
