@@ -1,5 +1,6 @@
 //! `plumbline`: reads the command line, runs one subcommand, prints what went wrong as one sentence from outside in.
 
+mod alerts;
 mod backup;
 mod check;
 mod checker;
@@ -78,6 +79,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Check whether the database is true to itself, and mend what can be mended.
     Doctor(doctor::Arguments),
+    /// Alerts: what holds and why it was told or not; acknowledge, silence, waive, plan maintenance.
+    Alerts(alerts::Arguments),
     /// Receivers of messages: list, test, replay, and print what arrives.
     Webhooks(webhooks::Arguments),
     /// Judge what is stored again by the present rules, without a network.
@@ -119,6 +122,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Token(arguments) => token::run(options, &arguments),
         Command::Demo(arguments) => demo::run(options, &arguments),
         Command::Doctor(arguments) => doctor::run(options, &arguments),
+        Command::Alerts(arguments) => alerts::run(options, &arguments),
         Command::Webhooks(arguments) => webhooks::run(options, &arguments),
         Command::Recheck(arguments) => recheck::run(options, &arguments),
         Command::Housekeeping(arguments) => housekeeping::run(options, &arguments),

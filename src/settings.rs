@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use plumbline_alerts::quiet::{MaintenanceSetting, SilenceSetting, WaiverSetting};
 use plumbline_alerts::settings::{AlertSettings, RouteSetting, WebhookSetting};
 use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::probe::mcp::ProbeSettings;
@@ -67,6 +68,12 @@ plumbline_rules::settings! {
         pub webhooks: Vec<WebhookSetting> = Vec::new(),
         /// Which alerts go to which receivers of groups. A receiver of groups that no route names has one of its own.
         pub routes: Vec<RouteSetting> = Vec::new(),
+        /// For a while nobody wants to hear of what matches.
+        pub silences: Vec<SilenceSetting> = Vec::new(),
+        /// Accepted deviations: shown on their findings and counted apart.
+        pub waivers: Vec<WaiverSetting> = Vec::new(),
+        /// Planned work, once or again and again: alerts are held until somebody has looked after its end.
+        pub maintenance: Vec<MaintenanceSetting> = Vec::new(),
     }
 }
 
@@ -227,6 +234,16 @@ impl Settings {
                 route.webhooks.iter().find(|name| !self.webhooks.iter().any(|one| one.name == **name))
             {
                 bail!("routes: `{}` names the webhook `{unknown}`, which the settings do not", route.name);
+            }
+        }
+        let now_s = chrono::Utc::now().timestamp();
+        let quiet = self.silences.iter().map(|one| ("silence", &one.name, one.silence(now_s).map(|_| ())));
+        let quiet = quiet.chain(self.waivers.iter().map(|one| ("waiver", &one.name, one.waiver(now_s).map(|_| ()))));
+        let windows = self.maintenance.iter().map(|one| ("maintenance", &one.name, one.maintenance(now_s).map(|_| ())));
+        for (what, name, checked) in quiet.chain(windows) {
+            checked.map_err(|why| why.of(what, name))?;
+            if !seen.insert(format!("{what} {name}")) {
+                bail!("{what}: `{name}` stands twice");
             }
         }
         for file in &self.files {

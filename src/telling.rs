@@ -86,7 +86,9 @@ impl Telling {
 
 /// Brings receivers and routes in the database to the settings.
 pub async fn apply(settings: &Settings, store: &Store, now_s: i64) -> Result<()> {
-    sync::sync(store, &vault(settings), &given(settings)?, &settings.routes, now_s).await.context("webhooks")
+    sync::sync(store, &vault(settings), &given(settings)?, &settings.routes, now_s).await.context("webhooks")?;
+    let Settings { silences, waivers, maintenance, .. } = settings;
+    sync::quiet(store, silences, waivers, maintenance, now_s).await.context("what keeps quiet")
 }
 
 /// The key of the installation; a name without a folder is beside the database.

@@ -240,3 +240,78 @@ fn every_help_has_examples() {
     }
     assert!(text(&plumbline(&["--version"], "").stdout).starts_with("plumbline "));
 }
+
+/// The binary in a folder that keeps its database between calls.
+fn in_folder(folder: &std::path::Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plumbline"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("PLUMBLINE_CONFIG")
+        .env_remove("PLUMBLINE_DATABASE")
+        .env("USER", "ada")
+        .output()
+        .expect("it runs")
+}
+
+#[test]
+fn alerts_are_kept_quiet_from_the_command_line_with_a_look_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| in_folder(folder.path(), arguments);
+    assert!(text(&run(&["alerts", "list"]).stdout).contains("No alert is open."));
+    let silence = ["alerts", "silence", "owner:harbour", "--hours", "2", "--reason", "moving the pier"];
+    let dry = run(&[&silence[..], &["--dry-run"]].concat());
+    assert_eq!(text(&dry.stdout).trim(), "It covers 0 of 0 open alerts now.");
+    assert!(text(&run(&["alerts", "quiet"]).stdout).is_empty(), "nothing was kept");
+    assert!(text(&run(&silence).stdout).contains("Silence 1 holds until "));
+    let window =
+        ["alerts", "maintenance", "owner:harbour", "--title", "Backups", "--cron", "0 3 * * 0", "--minutes", "60"];
+    let planned = text(&run(&window).stdout);
+    assert!(planned.contains("T03:00:00Z to ") && planned.contains("Maintenance 1 is planned."), "{planned}");
+    let waived = run(&["alerts", "waive", "a2a/*", "--on", "owner:harbour", "--days", "30", "--reason", "known"]);
+    assert!(text(&waived.stdout).contains("Waiver 1 holds until "), "{}", text(&waived.stderr));
+    let quiet = text(&run(&["alerts", "quiet"]).stdout);
+    for said in ["silence 1", "by ada: moving the pier", "maintenance 1", "waiver 1", "a2a/* on owner:harbour"] {
+        assert!(quiet.contains(said), "{said}: {quiet}");
+    }
+    for wrong in [
+        &["alerts", "silence", "", "--hours", "2", "--reason", "x"][..],
+        &["alerts", "silence", "owner:x", "--hours", "9999", "--reason", "x"],
+        &["alerts", "waive", "a2a/no-such", "--on", "owner:x", "--days", "30", "--reason", "x"],
+        &["alerts", "maintenance", "owner:x", "--title", "x", "--cron", "0 3 * *", "--minutes", "60"],
+        &["alerts", "ack", "7", "--note", "x"],
+    ] {
+        assert_eq!(run(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    assert!(text(&run(&["alerts", "end", "silence", "1"]).stdout).contains("is over"));
+    assert_eq!(run(&["alerts", "end", "silence", "1"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_keeps_quiet_stands_in_the_settings_too_and_is_ended_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let until = (chrono::Utc::now() + chrono::Duration::days(30)).to_rfc3339();
+    let filed = format!(
+        "[[silences]]\nname = \"move\"\nmatch = \"owner:harbour\"\nreason = \"moving\"\nauthor = \"Ada\"\nuntil = \"{until}\"\n\
+         [[waivers]]\nname = \"old\"\nrule = \"a2a/*\"\nmatch = \"owner:harbour\"\nreason = \"old\"\nauthor = \"Ada\"\nuntil = \"{until}\"\n\
+         [[maintenance]]\nname = \"backups\"\nmatch = \"owner:harbour\"\nauthor = \"Ada\"\ncron = \"0 3 * * 0\"\nminutes = 60\n"
+    );
+    let file = folder.path().join("plumbline.toml");
+    std::fs::write(&file, &filed).expect("it is written");
+    // A command that applies the settings; that there is no such receiver does not matter.
+    let apply = || in_folder(folder.path(), &["webhooks", "ping", "none"]);
+    let quiet = || text(&in_folder(folder.path(), &["alerts", "quiet"]).stdout);
+    apply();
+    apply();
+    assert_eq!(quiet().lines().count(), 3, "twice read, once kept: {}", quiet());
+    let end = in_folder(folder.path(), &["alerts", "end", "waiver", "1"]);
+    assert!(text(&end.stderr).contains("settings file"), "{}", text(&end.stderr));
+    std::fs::write(&file, filed.replace("reason = \"moving\"", "reason = \"still moving\"")).expect("it is written");
+    apply();
+    assert!(quiet().contains("still moving") && quiet().lines().count() == 3, "{}", quiet());
+    std::fs::write(&file, "").expect("it is written");
+    apply();
+    assert_eq!(quiet(), "", "what is no longer named is over");
+    std::fs::write(&file, filed.replace("a2a/*", "no/such")).expect("it is written");
+    let wrong = in_folder(folder.path(), &["config", "--check"]);
+    assert_ne!(wrong.status.code(), Some(0));
+}

@@ -440,6 +440,7 @@ fn example_alert(is_over: bool) -> Alert {
         ack_note: None,
         ack_until_s: None,
         is_surface_down: false,
+        is_host_throttled: false,
         incident: None,
         looked_s: None,
     }

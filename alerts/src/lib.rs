@@ -6,11 +6,12 @@
 //! Deciding, pure:
 //! - [`payload`]: an event or a group as JSON, its title, how grave it is; [`event_types`]: every type with schema and example;
 //! - [`matcher`]: which events somebody wants; [`pipeline`]: from events to alerts to groups, and why not;
-//! - [`zones`]: windows, quiet hours, summaries; [`retry`]: what becomes of a message after an answer;
+//! - [`zones`]: windows, quiet hours, summaries; [`quiet`]: silences, waivers and maintenance as they may be asked for;
+//!   [`retry`]: what becomes of a message after an answer;
 //! - [`formats`]: the request for each kind of receiver; [`signature`]: Standard Webhooks; [`message`]: a line for the log.
 //!
 //! Doing: [`teller`] turns events into messages, [`courier`] brings them, [`digest`] sums up, [`sync`] reads [`settings`] into
-//! the database, [`desk`] is where people and programs subscribe, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
+//! the database, [`desk`] is where people and programs subscribe, [`waiving`] brings waivers to findings, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
 //! ways out.
 
 pub mod courier;
@@ -24,12 +25,14 @@ pub mod message;
 pub mod message_id;
 pub mod payload;
 pub mod pipeline;
+pub mod quiet;
 pub mod retry;
 pub mod settings;
 pub mod signature;
 pub mod sync;
 pub mod teller;
 pub mod vault;
+pub mod waiving;
 pub mod wire;
 pub mod zones;
 

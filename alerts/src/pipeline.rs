@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plumbline_store::alerting::{
-    Alert, AlertChange, AlertState, ByWhat, EndedAs, Grade, Group, Kept, Maintenance, NewAlert, Route, Silence,
+    Alert, AlertChange, AlertState, ByWhat, EndedAs, Grade, Group, Kept, Maintenance, NewAlert, Route, Silence, Waiver,
 };
 use plumbline_store::happened::{Facts, Happened};
 use plumbline_store::words::{Cause, EventKind, OpenedAs, Resolution};
@@ -18,6 +18,7 @@ use plumbline_store::{AlertId, GroupId};
 
 use crate::matcher::Matcher;
 use crate::payload::{self, cut};
+use crate::quiet::covers;
 use crate::zones::{self, QuietHours};
 
 /// Alerts of one route within its interval beyond which it is a storm.
@@ -215,6 +216,8 @@ pub struct Quiet {
     pub silences: Vec<(Silence, Matcher)>,
     /// Maintenance windows.
     pub maintenances: Vec<(Maintenance, Matcher)>,
+    /// Waivers in force.
+    pub waivers: Vec<(Waiver, Matcher)>,
     /// Routes on which it is known that crawling does not work.
     pub degraded: BTreeSet<i64>,
 }
@@ -265,8 +268,23 @@ fn inhibitor(alert: &Alert, quiet: &Quiet) -> Option<(String, String)> {
     if let Some(incident) = alert.incident.filter(|_| is_finding || is_reach) {
         return Some((format!("incident:{incident}"), format!("Inhibited by incident {incident}, which lists it.")));
     }
+    if is_reach && alert.is_host_throttled {
+        let said = "Inhibited: its host asks us to come back later, so that it is silent to us proves nothing.";
+        return Some(("throttled".to_owned(), said.to_owned()));
+    }
+    if let Some(waiver) = waiver_of(alert, quiet).filter(|_| is_finding) {
+        let said = format!("Accepted by waiver {} of {}: {}", waiver.id, waiver.author, cut(&waiver.reason, 200));
+        return Some((format!("waiver:{}", waiver.id), said));
+    }
     let surface = alert.surface.filter(|_| is_finding && alert.is_surface_down)?;
     Some((format!("reach:{surface}"), "Inhibited: its surface is down.".to_owned()))
+}
+
+/// The waiver that covers a finding.
+fn waiver_of<'q>(alert: &Alert, quiet: &'q Quiet) -> Option<&'q Waiver> {
+    let rule = alert.rule.as_deref()?;
+    let covers = |(waiver, matcher): &&(Waiver, Matcher)| covers(&waiver.rule, rule) && matcher.matches(&alert.facts);
+    quiet.waivers.iter().find(covers).map(|(waiver, _)| waiver)
 }
 
 /// Why a window keeps an alert: it holds, or it held when the alert opened and nobody has looked since.
@@ -537,4 +555,102 @@ fn summary(by: ByWhat, key: &str, firing: &[Alert], ended: &[Alert], is_resolved
         (false, n) => format!("; {n} resolved"),
     };
     cut(&format!("{what}{over}"), 300)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_store::alerting::NewRoute;
+    use plumbline_store::hooks::Origin;
+    use plumbline_store::{EventId, RouteId};
+
+    use super::*;
+
+    const NOW: i64 = 1_796_083_200;
+
+    fn alert(key: &str, rule: Option<&str>) -> Alert {
+        let facts = Facts([("owner".to_owned(), vec!["harbour".to_owned()])].into());
+        Alert {
+            id: AlertId(1),
+            route: RouteId(1),
+            group: None,
+            key: key.to_owned(),
+            title: "x".to_owned(),
+            state: AlertState::Firing,
+            severity: Grade::Error,
+            target: Some(1),
+            target_key: None,
+            surface: Some(1),
+            rule: rule.map(str::to_owned),
+            facts,
+            why: vec!["Route r takes it.".to_owned()],
+            by: (ByWhat::Target, "tgt_1".to_owned()),
+            opened_event: EventId(1),
+            last_event: EventId(1),
+            opened_s: NOW,
+            notified_s: None,
+            ended_s: None,
+            ended_as: None,
+            end_told_s: None,
+            held_by: None,
+            ack_by: None,
+            ack_note: None,
+            ack_until_s: None,
+            is_surface_down: false,
+            is_host_throttled: false,
+            incident: None,
+            looked_s: None,
+        }
+    }
+
+    fn route() -> ReadRoute {
+        let is = NewRoute {
+            slug: "r".to_owned(),
+            title: "r".to_owned(),
+            matcher: String::new(),
+            min_severity: Grade::Warning,
+            include_baseline: false,
+            include_rule_changes: false,
+            wait_s: 60,
+            interval_s: 900,
+            repeat_s: 86_400,
+            quiet_hours: None,
+        };
+        let route = Route { id: RouteId(1), is, origin: Origin::Ui, endpoints: Vec::new() };
+        ReadRoute { route, matcher: Matcher::default(), quiet: None }
+    }
+
+    fn accepted(rule: &str, matcher: &str) -> Quiet {
+        let waiver = Waiver {
+            id: 4,
+            rule: rule.to_owned(),
+            matcher: matcher.to_owned(),
+            reason: "gone in spring".to_owned(),
+            author: "Ada".to_owned(),
+            origin: Origin::Ui,
+            created_s: NOW,
+            ends_s: NOW + 86_400,
+            ended_s: None,
+        };
+        Quiet { waivers: vec![(waiver, Matcher::parse(matcher).unwrap())], ..Quiet::default() }
+    }
+
+    #[test]
+    fn an_accepted_deviation_is_told_to_nobody_and_says_whose_it_is() {
+        let finding = alert("finding:7", Some("a2a/skill-id-duplicate"));
+        let held = hold(&finding, &route(), &accepted("a2a/*", "owner:harbour"), NOW).unwrap();
+        assert_eq!((held.state, held.held_by.as_deref()), (AlertState::Inhibited, Some("waiver:4")));
+        assert_eq!(held.why[1], "Accepted by waiver 4 of Ada: gone in spring");
+        for (rule, matcher) in [("mcp/*", "owner:harbour"), ("a2a/*", "owner:pier")] {
+            assert_eq!(hold(&finding, &route(), &accepted(rule, matcher), NOW), None, "{rule} {matcher}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_asks_us_to_wait_is_not_called_down() {
+        let down = Alert { is_host_throttled: true, ..alert("reach:1", None) };
+        let held = hold(&down, &route(), &Quiet::default(), NOW).unwrap();
+        assert_eq!((held.state, held.held_by.as_deref()), (AlertState::Inhibited, Some("throttled")));
+        let finding = Alert { is_host_throttled: true, ..alert("finding:7", Some("a2a/skill-id-duplicate")) };
+        assert_eq!(hold(&finding, &route(), &Quiet::default(), NOW), None, "what was judged stays judged");
+    }
 }

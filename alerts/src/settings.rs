@@ -1,4 +1,5 @@
-//! What the settings file says about telling: `[alerts]`, `[[webhooks]]`, `[[routes]]`.
+//! What the settings file says about telling: `[alerts]`, `[[webhooks]]`, `[[routes]]`. What keeps quiet is read in
+//! [`crate::quiet`].
 
 use plumbline_rules::settings;
 use plumbline_store::alerting::{Grade, NewRoute};
@@ -204,6 +205,14 @@ pub const NOTABLE: &str = "notable:yes";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadSetting(pub String);
+
+impl BadSetting {
+    /// The same with what it is about in front.
+    #[must_use]
+    pub fn of(&self, what: &str, name: &str) -> BadSetting {
+        bad(what, name, &self.0)
+    }
+}
 
 fn bad(what: &str, name: &str, why: impl std::fmt::Display) -> BadSetting {
     BadSetting(format!("{what} {name}: {why}"))

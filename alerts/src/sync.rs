@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use plumbline_store::hooks::{Mode, NewEndpoint, Origin, SealedSecret, SecretRole};
 use plumbline_store::{EndpointId, Error, Store};
 
-use crate::settings::RouteSetting;
+use crate::quiet::{MaintenanceSetting, SilenceSetting, WaiverSetting};
+use crate::settings::{BadSetting, RouteSetting};
 use crate::signature::{BadSecret, Key};
 use crate::vault::{Vault, VaultError};
+use crate::waiving;
 
 /// The scheme under which a receiver's own token is kept; it signs nothing.
 pub const TOKEN: &str = "token";
@@ -97,6 +99,42 @@ pub async fn sync(
             store.remove_route(route.id, now_s).await?;
         }
     }
+    Ok(())
+}
+
+/// Makes silences, waivers and maintenance windows of the settings be what the settings say, and brings findings to the
+/// waivers at once.
+///
+/// # Errors
+/// When the database fails or one of them cannot be kept.
+pub async fn quiet(
+    store: &Store,
+    silences: &[SilenceSetting],
+    waivers: &[WaiverSetting],
+    maintenance: &[MaintenanceSetting],
+    now_s: i64,
+) -> Result<(), SyncError> {
+    let silences: Result<Vec<_>, BadSetting> = silences
+        .iter()
+        .map(|one| {
+            one.silence(now_s).map(|silence| (one.name.clone(), silence)).map_err(|why| why.of("silence", &one.name))
+        })
+        .collect();
+    let waivers: Result<Vec<_>, BadSetting> = waivers
+        .iter()
+        .map(|one| {
+            one.waiver(now_s).map(|waiver| (one.name.clone(), waiver)).map_err(|why| why.of("waiver", &one.name))
+        })
+        .collect();
+    let windows: Result<Vec<_>, BadSetting> = maintenance
+        .iter()
+        .map(|one| {
+            let window = one.maintenance(now_s).map_err(|why| why.of("maintenance", &one.name));
+            window.map(|window| (one.name.clone(), window))
+        })
+        .collect();
+    store.file_quiet(&silences?, &waivers?, &windows?, now_s).await?;
+    waiving::apply(store, now_s).await?;
     Ok(())
 }
 

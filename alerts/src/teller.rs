@@ -23,6 +23,7 @@ use crate::matcher::{Matcher, wants_type};
 use crate::message_id::Ids;
 use crate::payload::{self, Source};
 use crate::pipeline::{self, Bustle, Decision, Effect, Quiet, ReadRoute, Telling};
+use crate::waiving;
 
 /// Events read at a time.
 const BATCH: u32 = 500;
@@ -40,6 +41,9 @@ const MOST_WAITING: i64 = 20_000;
 const KEEP_S: i64 = 30 * 86_400;
 /// How often old messages are let go.
 const SWEEP_S: i64 = 3600;
+
+/// How often findings are brought to the waivers in force; a page that makes one does not wait for it.
+const WAIVE_S: i64 = 60;
 
 /// Turns events into messages.
 #[derive(Clone)]
@@ -73,7 +77,7 @@ impl Teller {
 
     /// Tells until told to stop.
     pub async fn run(self, stop: CancellationToken) {
-        let (mut reviewed_s, mut swept_s) = (0, 0);
+        let (mut reviewed_s, mut swept_s, mut waived_s) = (0, 0, 0);
         while !stop.is_cancelled() {
             match self.once(&mut reviewed_s).await {
                 Ok(true) => self.bell.notify_one(),
@@ -85,6 +89,12 @@ impl Teller {
                 swept_s = self.now_s();
                 if let Err(error) = self.forget().await {
                     tracing::warn!("old messages are let go later: {error}");
+                }
+            }
+            if (self.now_s() - waived_s).abs() >= WAIVE_S {
+                waived_s = self.now_s();
+                if let Err(error) = waiving::apply(&self.store, waived_s).await {
+                    tracing::warn!("waivers are brought to findings later: {error}");
                 }
             }
             tokio::select! {
@@ -393,6 +403,12 @@ impl Teller {
             let matcher = Matcher::parse(&window.matcher).unwrap_or_default();
             if !matcher.is_empty() {
                 quiet.maintenances.push((window, matcher));
+            }
+        }
+        for waiver in self.store.waivers(now_s).await? {
+            let matcher = Matcher::parse(&waiver.matcher).unwrap_or_default();
+            if !matcher.is_empty() {
+                quiet.waivers.push((waiver, matcher));
             }
         }
         let degraded = self.store.open_alerts("crawl:degraded").await?;

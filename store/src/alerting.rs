@@ -236,6 +236,8 @@ pub struct Alert {
     pub ack_until_s: Option<i64>,
     /// Its surface is down.
     pub is_surface_down: bool,
+    /// Some surface of its host asks us to come back later.
+    pub is_host_throttled: bool,
     /// An open incident holds its surface.
     pub incident: Option<i64>,
     /// Last look at its surface, in Unix seconds.
@@ -402,6 +404,9 @@ macro_rules! select_alert {
                     alert.by_what, alert.by_key, alert.opened_event, alert.last_event, alert.opened_s, alert.notified_s,
                     alert.ended_s, alert.ended_as, alert.end_told_s, alert.held_by, alert.ack_by, alert.ack_note,
                     alert.ack_until_s, surface.reach, surface.last_attempt_s,
+                    CASE WHEN EXISTS (SELECT 1 FROM surface other
+                                      WHERE other.host_id = surface.host_id AND other.reach = 'throttled')
+                         THEN 1 ELSE 0 END AS is_throttled,
                     (SELECT MAX(incident.id) FROM incident_member
                      JOIN incident ON incident.id = incident_member.incident_id
                      WHERE incident_member.surface_id = alert.surface_id AND incident_member.left_s IS NULL
@@ -443,6 +448,7 @@ fn alert(row: &AnyRow) -> Result<Alert> {
         ack_by: row.try_get("ack_by")?,
         ack_note: row.try_get("ack_note")?,
         ack_until_s: row.try_get("ack_until_s")?,
+        is_host_throttled: row.try_get::<i64, _>("is_throttled")? != 0,
         is_surface_down: row.try_get::<Option<String>, _>("reach")?.as_deref() == Some("down"),
         incident: row.try_get("incident_id")?,
         looked_s: row.try_get("last_attempt_s")?,
@@ -976,22 +982,7 @@ impl Store {
     /// When the database fails.
     pub async fn add_silence(&self, new: &Silence) -> Result<i64> {
         let mut w = self.pools.write().await?;
-        let id = w.next_id(Table::Silence).await?;
-        sqlx::query(
-            "INSERT INTO silence (id, matcher, reason, author, origin, created_s, starts_s, ends_s, calm_s)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        )
-        .bind(id)
-        .bind(clean(&new.matcher))
-        .bind(clean(&new.reason))
-        .bind(clean(&new.author))
-        .bind(new.origin.as_str())
-        .bind(new.created_s)
-        .bind(new.starts_s)
-        .bind(new.ends_s)
-        .bind(new.calm_s)
-        .execute(w.on())
-        .await?;
+        let id = write_silence(&mut w, new).await?;
         w.commit().await?;
         Ok(id)
     }
@@ -1062,23 +1053,7 @@ impl Store {
     /// When the database fails.
     pub async fn add_maintenance(&self, new: &Maintenance) -> Result<i64> {
         let mut w = self.pools.write().await?;
-        let id = w.next_id(Table::Maintenance).await?;
-        sqlx::query(
-            "INSERT INTO maintenance (id, title, matcher, author, origin, zone, starts_s, cron, duration_s, created_s)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        )
-        .bind(id)
-        .bind(clean(&new.title))
-        .bind(clean(&new.matcher))
-        .bind(clean(&new.author))
-        .bind(new.origin.as_str())
-        .bind(&new.zone)
-        .bind(new.starts_s)
-        .bind(&new.cron)
-        .bind(new.duration_s)
-        .bind(new.created_s)
-        .execute(w.on())
-        .await?;
+        let id = write_maintenance(&mut w, new).await?;
         w.commit().await?;
         Ok(id)
     }
@@ -1098,6 +1073,112 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
+    /// Brings silences, waivers and maintenance windows of the settings, each with its name, to what they say there. What is no
+    /// longer named ends.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn file_quiet(
+        &self,
+        silences: &[(String, Silence)],
+        waivers: &[(String, Waiver)],
+        windows: &[(String, Maintenance)],
+        now_s: i64,
+    ) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        end_unnamed(&mut w, silences, waivers, windows, now_s).await?;
+        for (slug, new) in silences {
+            let known: Option<i64> =
+                sqlx::query_scalar("SELECT id FROM silence WHERE slug = $1").bind(slug).fetch_optional(w.on()).await?;
+            let id = match known {
+                Some(id) => {
+                    // One that ended early because nothing matched is not begun again by a restart.
+                    sqlx::query(
+                        "UPDATE silence
+                         SET ended_s = CASE WHEN matcher = $2 AND ends_s = $5 THEN ended_s ELSE NULL END,
+                             matcher = $2, reason = $3, author = $4, ends_s = $5
+                         WHERE id = $1",
+                    )
+                    .bind(id)
+                    .bind(clean(&new.matcher))
+                    .bind(clean(&new.reason))
+                    .bind(clean(&new.author))
+                    .bind(new.ends_s)
+                    .execute(w.on())
+                    .await?;
+                    id
+                }
+                None => write_silence(&mut w, new).await?,
+            };
+            sqlx::query("UPDATE silence SET slug = $2 WHERE id = $1").bind(id).bind(slug).execute(w.on()).await?;
+        }
+        for (slug, new) in waivers {
+            let known: Option<i64> =
+                sqlx::query_scalar("SELECT id FROM waiver WHERE slug = $1").bind(slug).fetch_optional(w.on()).await?;
+            let id = match known {
+                Some(id) => {
+                    sqlx::query(
+                        "UPDATE waiver SET rule = $2, matcher = $3, reason = $4, author = $5, ends_s = $6 WHERE id = $1",
+                    )
+                    .bind(id)
+                    .bind(&new.rule)
+                    .bind(clean(&new.matcher))
+                    .bind(clean(&new.reason))
+                    .bind(clean(&new.author))
+                    .bind(new.ends_s)
+                    .execute(w.on())
+                    .await?;
+                    id
+                }
+                None => write_waiver(&mut w, new).await?,
+            };
+            sqlx::query("UPDATE waiver SET slug = $2 WHERE id = $1").bind(id).bind(slug).execute(w.on()).await?;
+        }
+        for (slug, new) in windows {
+            let known: Option<i64> = sqlx::query_scalar("SELECT id FROM maintenance WHERE slug = $1")
+                .bind(slug)
+                .fetch_optional(w.on())
+                .await?;
+            let id = match known {
+                Some(id) => {
+                    sqlx::query(
+                        "UPDATE maintenance
+                         SET title = $2, matcher = $3, author = $4, zone = $5, starts_s = $6, cron = $7, duration_s = $8
+                         WHERE id = $1",
+                    )
+                    .bind(id)
+                    .bind(clean(&new.title))
+                    .bind(clean(&new.matcher))
+                    .bind(clean(&new.author))
+                    .bind(&new.zone)
+                    .bind(new.starts_s)
+                    .bind(&new.cron)
+                    .bind(new.duration_s)
+                    .execute(w.on())
+                    .await?;
+                    id
+                }
+                None => write_maintenance(&mut w, new).await?,
+            };
+            sqlx::query("UPDATE maintenance SET slug = $2 WHERE id = $1").bind(id).bind(slug).execute(w.on()).await?;
+        }
+        w.commit().await
+    }
+
+    /// One waiver, whether it is in force or not; `None`: there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn waiver(&self, id: i64) -> Result<Option<Waiver>> {
+        let row = sqlx::query(
+            "SELECT id, rule, matcher, reason, author, origin, created_s, ends_s, ended_s FROM waiver WHERE id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        row.as_ref().map(waiver).transpose()
+    }
+
     /// Waivers in force, those that end first.
     ///
     /// # Errors
@@ -1110,21 +1191,7 @@ impl Store {
         .bind(now_s)
         .fetch_all(&self.pools.reader)
         .await?;
-        rows.iter()
-            .map(|row| {
-                Ok(Waiver {
-                    id: row.try_get(0)?,
-                    rule: row.try_get(1)?,
-                    matcher: row.try_get(2)?,
-                    reason: row.try_get(3)?,
-                    author: row.try_get(4)?,
-                    origin: word("waiver", row.try_get(5)?)?,
-                    created_s: row.try_get(6)?,
-                    ends_s: row.try_get(7)?,
-                    ended_s: row.try_get(8)?,
-                })
-            })
-            .collect()
+        rows.iter().map(waiver).collect()
     }
 
     /// Keeps a waiver; its number is in the answer.
@@ -1133,21 +1200,7 @@ impl Store {
     /// When the database fails.
     pub async fn add_waiver(&self, new: &Waiver) -> Result<i64> {
         let mut w = self.pools.write().await?;
-        let id = w.next_id(Table::Waiver).await?;
-        sqlx::query(
-            "INSERT INTO waiver (id, rule, matcher, reason, author, origin, created_s, ends_s)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        )
-        .bind(id)
-        .bind(&new.rule)
-        .bind(clean(&new.matcher))
-        .bind(clean(&new.reason))
-        .bind(clean(&new.author))
-        .bind(new.origin.as_str())
-        .bind(new.created_s)
-        .bind(new.ends_s)
-        .execute(w.on())
-        .await?;
+        let id = write_waiver(&mut w, new).await?;
         w.commit().await?;
         Ok(id)
     }
@@ -1166,6 +1219,118 @@ impl Store {
         w.commit().await?;
         Ok(done.rows_affected() > 0)
     }
+}
+
+fn waiver(row: &AnyRow) -> Result<Waiver> {
+    Ok(Waiver {
+        id: row.try_get(0)?,
+        rule: row.try_get(1)?,
+        matcher: row.try_get(2)?,
+        reason: row.try_get(3)?,
+        author: row.try_get(4)?,
+        origin: word("waiver", row.try_get(5)?)?,
+        created_s: row.try_get(6)?,
+        ends_s: row.try_get(7)?,
+        ended_s: row.try_get(8)?,
+    })
+}
+
+/// Ends what stood in the settings and is not named there any more; its name is free again.
+async fn end_unnamed(
+    w: &mut Writing,
+    silences: &[(String, Silence)],
+    waivers: &[(String, Waiver)],
+    windows: &[(String, Maintenance)],
+    now_s: i64,
+) -> Result<()> {
+    let silences: Vec<&str> = silences.iter().map(|(slug, _)| slug.as_str()).collect();
+    let waivers: Vec<&str> = waivers.iter().map(|(slug, _)| slug.as_str()).collect();
+    let windows: Vec<&str> = windows.iter().map(|(slug, _)| slug.as_str()).collect();
+    for (list, end, named) in [
+        (
+            "SELECT id, slug FROM silence WHERE slug IS NOT NULL",
+            "UPDATE silence SET slug = NULL, ended_s = COALESCE(ended_s, $2) WHERE id = $1",
+            silences,
+        ),
+        (
+            "SELECT id, slug FROM waiver WHERE slug IS NOT NULL",
+            "UPDATE waiver SET slug = NULL, ended_s = COALESCE(ended_s, $2) WHERE id = $1",
+            waivers,
+        ),
+        (
+            "SELECT id, slug FROM maintenance WHERE slug IS NOT NULL",
+            "UPDATE maintenance SET slug = NULL, ended_s = COALESCE(ended_s, $2) WHERE id = $1",
+            windows,
+        ),
+    ] {
+        for row in sqlx::query(list).fetch_all(w.on()).await? {
+            let (id, slug): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+            if !named.contains(&slug.as_str()) {
+                sqlx::query(end).bind(id).bind(now_s).execute(w.on()).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn write_silence(w: &mut Writing, new: &Silence) -> Result<i64> {
+    let id = w.next_id(Table::Silence).await?;
+    sqlx::query(
+        "INSERT INTO silence (id, matcher, reason, author, origin, created_s, starts_s, ends_s, calm_s)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(id)
+    .bind(clean(&new.matcher))
+    .bind(clean(&new.reason))
+    .bind(clean(&new.author))
+    .bind(new.origin.as_str())
+    .bind(new.created_s)
+    .bind(new.starts_s)
+    .bind(new.ends_s)
+    .bind(new.calm_s)
+    .execute(w.on())
+    .await?;
+    Ok(id)
+}
+
+async fn write_maintenance(w: &mut Writing, new: &Maintenance) -> Result<i64> {
+    let id = w.next_id(Table::Maintenance).await?;
+    sqlx::query(
+        "INSERT INTO maintenance (id, title, matcher, author, origin, zone, starts_s, cron, duration_s, created_s)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(id)
+    .bind(clean(&new.title))
+    .bind(clean(&new.matcher))
+    .bind(clean(&new.author))
+    .bind(new.origin.as_str())
+    .bind(&new.zone)
+    .bind(new.starts_s)
+    .bind(&new.cron)
+    .bind(new.duration_s)
+    .bind(new.created_s)
+    .execute(w.on())
+    .await?;
+    Ok(id)
+}
+
+async fn write_waiver(w: &mut Writing, new: &Waiver) -> Result<i64> {
+    let id = w.next_id(Table::Waiver).await?;
+    sqlx::query(
+        "INSERT INTO waiver (id, rule, matcher, reason, author, origin, created_s, ends_s)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(id)
+    .bind(&new.rule)
+    .bind(clean(&new.matcher))
+    .bind(clean(&new.reason))
+    .bind(clean(&new.author))
+    .bind(new.origin.as_str())
+    .bind(new.created_s)
+    .bind(new.ends_s)
+    .execute(w.on())
+    .await?;
+    Ok(id)
 }
 
 /// Makes or changes the route of that name, and where it leads.

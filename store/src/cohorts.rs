@@ -117,6 +117,10 @@ struct Surface {
     profile: Option<String>,
     judged: Mask,
     failing: Mask,
+    /// With an open finding that no waiver covers.
+    bare: Mask,
+    /// With an open finding that one covers.
+    covered: Mask,
     /// Which set says what could not be judged.
     unknown: Option<i64>,
     places: Vec<(i64, i64)>,
@@ -186,6 +190,7 @@ struct Cohort {
 struct Share {
     evaluated: i64,
     failing: i64,
+    waived: i64,
     unknown: i64,
     occurrences: i64,
     targets: [i64; 2],
@@ -358,11 +363,11 @@ async fn read_rules(on: &mut sqlx::AnyConnection, present: &mut Present, places:
             present.must.insert(number, rule.try_get(1)?);
         }
         let failing = sqlx::query(
-            "SELECT surface_id, occurrences
+            "SELECT surface_id, occurrences, CASE WHEN waiver_id IS NULL THEN 0 ELSE 1 END
              FROM finding
              WHERE rule_id = $1 AND state IN ('open', 'clearing', 'flapping')
              UNION ALL
-             SELECT surface_id, 0 FROM fact_span WHERE rule_id = $1 AND to_s IS NULL",
+             SELECT surface_id, 0, 0 FROM fact_span WHERE rule_id = $1 AND to_s IS NULL",
         )
         .bind(id)
         .fetch_all(&mut *on)
@@ -371,6 +376,12 @@ async fn read_rules(on: &mut sqlx::AnyConnection, present: &mut Present, places:
             let Some(place) = places.get(&row.try_get::<i64, _>(0)?) else { continue };
             let surface = &mut present.surfaces[*place];
             surface.failing.set(id);
+            let is_covered = row.try_get::<i64, _>(2)? == 1;
+            if is_covered {
+                surface.covered.set(id)
+            } else {
+                surface.bare.set(id)
+            }
             surface.places.push((id, row.try_get(1)?));
         }
     }
@@ -514,6 +525,7 @@ fn tally(present: &Present, members: &[usize]) -> Tally {
 fn count_surface(present: &Present, surface: &Surface, tally: &mut Tally) {
     surface.judged.each(|rule| tally.shares[rule].evaluated += 1);
     surface.failing.each(|rule| tally.shares[rule].failing += 1);
+    surface.covered.each(|rule| tally.shares[rule].waived += i64::from(!surface.bare.has(rule)));
     for (rule, occurrences) in &surface.places {
         tally.shares[usize::try_from(*rule).unwrap_or(0)].occurrences += occurrences;
     }
@@ -743,21 +755,21 @@ async fn kept_rules(w: &mut Writing, cohort: i64, day: Option<i64>) -> Result<Ha
 async fn write_share(w: &mut Writing, cohort: i64, rule: i64, day: i64, share: &Share) -> Result<()> {
     let statement = if cohort == trends::ALL {
         "INSERT INTO rule_day (cohort_id, rule_id, day, evaluated, failing, occurrences, unknown, targets_evaluated,
-                               targets_failing, hosts_evaluated, hosts_failing)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                               targets_failing, hosts_evaluated, hosts_failing, waived)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          ON CONFLICT (cohort_id, rule_id, day) DO UPDATE SET
              unknown = excluded.unknown, targets_evaluated = excluded.targets_evaluated,
              targets_failing = excluded.targets_failing, hosts_evaluated = excluded.hosts_evaluated,
-             hosts_failing = excluded.hosts_failing"
+             hosts_failing = excluded.hosts_failing, waived = excluded.waived"
     } else {
         "INSERT INTO rule_day (cohort_id, rule_id, day, evaluated, failing, occurrences, unknown, targets_evaluated,
-                               targets_failing, hosts_evaluated, hosts_failing)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                               targets_failing, hosts_evaluated, hosts_failing, waived)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          ON CONFLICT (cohort_id, rule_id, day) DO UPDATE SET
              evaluated = excluded.evaluated, failing = excluded.failing, occurrences = excluded.occurrences,
              unknown = excluded.unknown, targets_evaluated = excluded.targets_evaluated,
              targets_failing = excluded.targets_failing, hosts_evaluated = excluded.hosts_evaluated,
-             hosts_failing = excluded.hosts_failing"
+             hosts_failing = excluded.hosts_failing, waived = excluded.waived"
     };
     sqlx::query(statement)
         .bind(cohort)
@@ -771,6 +783,7 @@ async fn write_share(w: &mut Writing, cohort: i64, rule: i64, day: i64, share: &
         .bind(share.targets[1])
         .bind(share.hosts[0])
         .bind(share.hosts[1])
+        .bind(share.waived)
         .execute(w.on())
         .await?;
     Ok(())

@@ -65,6 +65,7 @@ mod verify;
 mod versions;
 pub mod views;
 pub mod vitals;
+pub mod waived;
 pub mod walk_findings;
 pub mod walks;
 pub mod words;

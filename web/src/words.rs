@@ -318,7 +318,8 @@ pub fn finding_history(finding: &FindingRow, now: i64) -> String {
     let stale = if finding.unjudged_since_s.is_some() { "; the newest look did not reach this rule" } else { "" };
     let clearing =
         if finding.state == FindingState::Clearing { "; gone from the last look, not confirmed yet" } else { "" };
-    format!("{came}{cause}{clearing}{stale}")
+    let accepted = if finding.waiver.is_some() { "; accepted for now" } else { "" };
+    format!("{came}{cause}{clearing}{stale}{accepted}")
 }
 
 fn ordinal(n: i64) -> String {

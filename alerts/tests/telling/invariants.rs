@@ -127,6 +127,7 @@ impl Book {
                 ack_note: None,
                 ack_until_s: None,
                 is_surface_down: false,
+                is_host_throttled: false,
                 incident: None,
                 looked_s: None,
             }),

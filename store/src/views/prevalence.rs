@@ -85,7 +85,7 @@ FROM rule_day
 WHERE cohort_id = $1 AND day <= $2";
 
 pub(super) const RULE_IN_COHORT: &str = "
-SELECT day, evaluated, failing, opened, resolved
+SELECT day, evaluated, failing, waived, opened, resolved
 FROM rule_day
 WHERE cohort_id = $1 AND rule_id = $2 AND day >= $3
 ORDER BY day";

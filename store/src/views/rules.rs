@@ -30,6 +30,8 @@ pub struct RuleDay {
     pub evaluated: i64,
     /// Of these, with an open finding.
     pub failing: i64,
+    /// Of these, with an accepted deviation.
+    pub waived: i64,
     /// Findings that opened that day, first looks left out.
     pub opened: i64,
     /// Findings that were mended that day.
@@ -89,7 +91,7 @@ JOIN rule r ON r.id = d.rule_id
 WHERE d.cohort_id = 1 AND d.day = $1";
 
 pub(super) const RULE_DAYS: &str = "
-SELECT day, evaluated, failing, opened, resolved
+SELECT day, evaluated, failing, waived, opened, resolved
 FROM rule_day
 WHERE cohort_id = 1 AND rule_id = $1 AND day >= $2
 ORDER BY day";
@@ -194,6 +196,7 @@ pub(super) fn rule_day(row: &sqlx::any::AnyRow) -> Result<RuleDay> {
         day: row.try_get("day")?,
         evaluated: row.try_get("evaluated")?,
         failing: row.try_get("failing")?,
+        waived: row.try_get("waived")?,
         opened: row.try_get("opened")?,
         resolved: row.try_get("resolved")?,
     })

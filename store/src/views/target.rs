@@ -201,6 +201,8 @@ pub struct FindingRow {
     pub opened_s: Option<i64>,
     /// The newest judgement did not reach this rule since then, in Unix seconds.
     pub unjudged_since_s: Option<i64>,
+    /// The number of the waiver that covers it; null: none does.
+    pub waiver: Option<i64>,
     /// How often it opened.
     pub opens: i64,
     /// At how many places.
@@ -507,6 +509,7 @@ pub(super) fn finding_row(row: &AnyRow) -> Result<FindingRow> {
         first_seen_s: row.try_get("first_seen_s")?,
         opened_s: row.try_get("opened_s")?,
         unjudged_since_s: row.try_get("unjudged_since_s")?,
+        waiver: row.try_get("waiver_id")?,
         opens: row.try_get("opens")?,
         occurrences: row.try_get("occurrences")?,
         places,

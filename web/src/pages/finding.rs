@@ -6,6 +6,7 @@ use axum::response::Response;
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::Rule;
 use plumbline_store::SurfaceId;
+use plumbline_store::alerting::Waiver;
 use plumbline_store::views::{FindingDetail, FindingSpan};
 use plumbline_store::words::{FindingState, OpenedAs};
 use serde::Serialize;
@@ -47,6 +48,8 @@ struct FindingPage {
     axis: Axis,
     #[serde(skip)]
     flips: Option<Lane>,
+    /// Who accepted it, and until when.
+    waiver: Option<Waiver>,
     /// Hashes of two documents that are served in turn, where that is why it comes and goes.
     in_turn: Option<(String, String)>,
 }
@@ -75,6 +78,10 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         axis: window.axis(),
         flips: flips(&finding),
         in_turn,
+        waiver: match finding.finding.waiver {
+            Some(waiver) => state.store.waiver(waiver).await?,
+            None => None,
+        },
         finding,
         spans,
     };
@@ -129,6 +136,12 @@ fn flips(finding: &FindingDetail) -> Option<Lane> {
 impl FindingPage {
     fn place_url(&self, pointer: &str) -> Option<String> {
         self.finding.document.as_ref().filter(|_| !pointer.is_empty()).map(|hash| document_url(hash, pointer))
+    }
+
+    /// A matcher for the first target that shows it.
+    fn matcher(&self) -> String {
+        let key = self.finding.targets.first().map(|(_, name, _)| name.as_str()).unwrap_or_default();
+        format!("rule:{} name:\"{}\"", self.finding.finding.rule, key.replace('"', ""))
     }
 
     fn name(&self) -> &str {

@@ -4,7 +4,8 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_alerts::matcher::Matcher;
-use plumbline_alerts::zones;
+use plumbline_alerts::settings::BadSetting;
+use plumbline_alerts::{quiet, waiving, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,8 @@ use crate::operator::{Acted, Actor};
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
 
-/// The longest silence, in hours: 90 days.
-const LONGEST_SILENCE_H: i64 = 90 * 24;
+/// The longest silence, in hours.
+const LONGEST_SILENCE_H: i64 = quiet::LONGEST_SILENCE_S / 3_600;
 
 /// The longest waiver, in days.
 const LONGEST_WAIVER_D: i64 = 365;
@@ -31,6 +32,7 @@ const PREVIEWED: i64 = 5_000;
 #[derive(Deserialize, Default)]
 pub struct Asked {
     r#match: Option<String>,
+    rule: Option<String>,
 }
 
 /// All silences.
@@ -79,6 +81,11 @@ fn matcher(text: &str) -> Result<Matcher, Error> {
     let read = Matcher::parse(text)
         .map_err(|error| Error::BadQuery { field: "match", reason: format!("cannot be read: {error}") })?;
     if read.is_empty() { Err(empty("match")) } else { Ok(read) }
+}
+
+/// Why something cannot be kept, as a sentence.
+fn unkept(why: BadSetting) -> Error {
+    Error::BadForm(format!("{}.", crate::text::opened(&why.0)))
 }
 
 fn number(field: &'static str, text: &str, most: i64) -> Result<i64, Error> {
@@ -151,6 +158,7 @@ pub async fn add_silence(
         ended_s: None,
         is_told: false,
     };
+    quiet::check_silence(&silence).map_err(unkept)?;
     state.store.add_silence(&silence).await?;
     Ok(Redirect::to("/silences").into_response())
 }
@@ -181,6 +189,8 @@ struct MaintenancePage {
     as_of_s: i64,
     /// Each with its next three times.
     windows: Vec<Window>,
+    /// What a matcher would cover now.
+    preview: Option<Preview>,
 }
 
 /// A window and when it comes.
@@ -198,7 +208,11 @@ struct Window {
 }
 
 /// `GET /maintenance`
-pub async fn maintenance(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+pub async fn maintenance(
+    visit: Visit,
+    State(state): State<WebState>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Error> {
     let windows = state.store.maintenances(visit.now).await?;
     let windows = windows.into_iter().map(|window| Window {
         holds: zones::holds(&window, visit.now),
@@ -206,7 +220,12 @@ pub async fn maintenance(visit: Visit, State(state): State<WebState>) -> Result<
         next: zones::next_windows(&window, visit.now, 3),
         window,
     });
-    let page = MaintenancePage { frame: visit.framed(Place::Alerts), as_of_s: visit.now, windows: windows.collect() };
+    let page = MaintenancePage {
+        frame: visit.framed(Place::Alerts),
+        as_of_s: visit.now,
+        windows: windows.collect(),
+        preview: preview(&state, asked.r#match.as_deref()).await?,
+    };
     visit.answer(&page, Cache::Fresh)
 }
 
@@ -250,8 +269,7 @@ pub async fn add_maintenance(
         created_s: visit.now,
         ended_s: None,
     };
-    zones::check(&window)
-        .map_err(|error| Error::BadQuery { field: "window", reason: format!("cannot be planned: {error}") })?;
+    quiet::check_maintenance(&window).map_err(unkept)?;
     state.store.add_maintenance(&window).await?;
     Ok(Redirect::to("/maintenance").into_response())
 }
@@ -280,16 +298,70 @@ struct WaiversPage {
     frame: Frame,
     /// The moment the page holds for, in Unix seconds.
     as_of_s: i64,
-    /// Those that end first, first.
-    waivers: Vec<Waiver>,
+    /// Those that end first, first, each with how many open findings it covers.
+    waivers: Vec<Covering>,
+    /// What one would cover.
+    would: Option<WouldCover>,
+    #[serde(skip)]
+    rule: String,
+    #[serde(skip)]
+    matcher: String,
+}
+
+/// A waiver and what it covers.
+#[derive(Serialize)]
+struct Covering {
+    /// The waiver.
+    #[serde(flatten)]
+    waiver: Waiver,
+    /// Open findings that it covers.
+    findings: usize,
+}
+
+/// What a waiver would cover.
+#[derive(Serialize)]
+struct WouldCover {
+    /// Open findings.
+    findings: usize,
+    /// Of them the first, with rule and target.
+    some: Vec<(i64, String, String)>,
+}
+
+/// Findings that a preview of a waiver looks at.
+const WAIVED_PREVIEWED: i64 = 5_000;
+
+/// The open findings that a waiver would cover.
+async fn would_cover(state: &WebState, rule: &str, text: &str) -> Result<WouldCover, Error> {
+    let matcher = matcher(text)?;
+    let findings = state.store.waivable(rule, 0, WAIVED_PREVIEWED).await?;
+    let covered: Vec<_> = findings.into_iter().filter(|one| matcher.matches(&one.facts)).collect();
+    let first = |one: &plumbline_store::waived::Waivable| {
+        one.facts.0.get("target").and_then(|keys| keys.first()).cloned().unwrap_or_default()
+    };
+    let some = covered.iter().take(25).map(|one| (one.id, one.rule.clone(), first(one))).collect();
+    Ok(WouldCover { findings: covered.len(), some })
 }
 
 /// `GET /waivers`
-pub async fn waivers(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+pub async fn waivers(
+    visit: Visit,
+    State(state): State<WebState>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Error> {
+    let covered = state.store.waived_findings().await?;
+    let covering =
+        |waiver: Waiver| Covering { findings: covered.values().filter(|id| **id == waiver.id).count(), waiver };
+    let (rule, matcher) = (filled(asked.rule.as_deref()), filled(asked.r#match.as_deref()));
     let page = WaiversPage {
         frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
-        waivers: state.store.waivers(visit.now).await?,
+        waivers: state.store.waivers(visit.now).await?.into_iter().map(covering).collect(),
+        would: match (rule, matcher) {
+            (Some(rule), Some(matcher)) => Some(would_cover(&state, rule, matcher).await?),
+            _ => None,
+        },
+        rule: rule.unwrap_or_default().to_owned(),
+        matcher: matcher.unwrap_or_default().to_owned(),
     };
     visit.answer(&page, Cache::Fresh)
 }
@@ -313,15 +385,6 @@ pub async fn add_waiver(
     matcher(&sent.r#match)?;
     actor.must_cover(&sent.r#match)?;
     let rule = filled(Some(&sent.rule)).ok_or_else(|| empty("rule"))?;
-    let family = rule.strip_suffix("/*");
-    let is_known = plumbline_rules::catalogue::rules()
-        .any(|known| known.id == rule || family.is_some_and(|family| known.id.split('/').next() == Some(family)));
-    if !is_known {
-        return Err(Error::BadQuery {
-            field: "rule",
-            reason: "is neither a rule nor a family such as openapi/*".to_owned(),
-        });
-    }
     let waiver = Waiver {
         id: 0,
         rule: rule.to_owned(),
@@ -333,7 +396,9 @@ pub async fn add_waiver(
         ends_s: visit.now + number("days", &sent.days, LONGEST_WAIVER_D)? * 86_400,
         ended_s: None,
     };
+    quiet::check_waiver(&waiver).map_err(unkept)?;
     state.store.add_waiver(&waiver).await?;
+    waiving::apply(&state.store, visit.now).await?;
     Ok(Redirect::to("/waivers").into_response())
 }
 
@@ -350,5 +415,6 @@ pub async fn end_waiver(
     if !state.store.end_waiver(id, visit.now).await? {
         return Err(Error::NotFound { what: "waiver", asked: id.to_string() });
     }
+    waiving::apply(&state.store, visit.now).await?;
     Ok(Redirect::to("/waivers").into_response())
 }

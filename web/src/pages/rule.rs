@@ -225,8 +225,12 @@ fn answer(rule: Option<&Rule>, days: &[RuleDay], is_fact: bool) -> String {
         );
     }
     let share = text::share(present.failing, present.evaluated);
+    let waived = match present.waived {
+        0 => String::new(),
+        n => format!(", of which {} accepted", text::counted(n, "is", "are")),
+    };
     format!(
-        "{} of {} ({share}) {verb}{}.",
+        "{} of {} ({share}) {verb}{waived}{}.",
         text::number(present.failing),
         text::counted(present.evaluated, "judged surface", "judged surfaces"),
         moved(days, present)
@@ -453,7 +457,7 @@ mod tests {
     use super::*;
 
     fn day(day: i64, evaluated: i64, failing: i64) -> RuleDay {
-        RuleDay { day, evaluated, failing, opened: 0, resolved: 0 }
+        RuleDay { day, evaluated, failing, waived: 0, opened: 0, resolved: 0 }
     }
 
     #[test]
@@ -462,6 +466,11 @@ mod tests {
         assert_eq!(
             answer(None, &days, false),
             "96 of 2,871 judged surfaces (3.3\u{a0}%) fail this, 0.6\u{a0}points fewer than 30 days ago."
+        );
+        let waived = [RuleDay { waived: 3, ..day(1, 200, 24) }];
+        assert_eq!(
+            answer(None, &waived, false),
+            "24 of 200 judged surfaces (12.0\u{a0}%) fail this, of which 3 are accepted."
         );
         assert_eq!(answer(None, &[day(1, 5, 0)], false), "None of the 5 surfaces that could be judged fails this.");
     }

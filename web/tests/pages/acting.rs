@@ -131,3 +131,34 @@ async fn a_receivers_address_is_hidden_and_its_messages_are_shown() {
     assert!(world.get("/webhooks").await.words().contains("1 of 1 receiver does not accept"));
     assert_eq!(send(&world, "/webhooks/team/enable", "replay=yes").await.status, StatusCode::SEE_OTHER);
 }
+
+#[tokio::test]
+async fn what_is_accepted_stays_where_it_is_and_is_counted_apart() {
+    let world = World::full().await;
+    let target = world.target("blocked").await;
+    let findings = world.get_json(&format!("/api/v1{target}/findings")).await.json();
+    let (id, rule) = (findings["items"][0]["id"].clone(), findings["items"][0]["rule"].as_str().unwrap().to_owned());
+    assert_eq!(findings["items"][0]["waiver"], serde_json::Value::Null);
+
+    let look = world.get(&format!("/waivers?rule={rule}&match=target:blocked.example*")).await.words();
+    assert!(look.contains("It would cover 1 open finding now."), "{look}");
+    let form = format!("rule={rule}&match=target:blocked.example*&reason=Gone+in+spring&author=Ada&days=30");
+    assert_eq!(send(&world, "/waivers", Box::leak(form.into_boxed_str())).await.status, StatusCode::SEE_OTHER);
+
+    let findings = world.get_json(&format!("/api/v1{target}/findings")).await.json();
+    assert_eq!(findings["items"][0]["waiver"], 1, "{findings}");
+    let page = world.get(&format!("/findings/{id}")).await.words();
+    assert!(page.contains("Accepted by Ada until") && page.contains("Gone in spring"), "{page}");
+    assert!(world.get(&target).await.words().contains("accepted for now"));
+    assert!(world.get(&target).await.words().contains("Blocked"), "a waiver changes no verdict");
+    let page = world.get(&format!("/rules/{rule}")).await.words();
+    assert!(page.contains("of which 1 is accepted"), "{page}");
+    let found = world.get_json("/targets?q=waived:yes").await.json();
+    assert_eq!(found["targets"].as_array().unwrap().len(), 1, "{found}");
+    assert!(world.get("/waivers").await.words().contains("1 open finding"));
+
+    assert_eq!(send(&world, "/waivers/1/end", "").await.status, StatusCode::SEE_OTHER);
+    let findings = world.get_json(&format!("/api/v1{target}/findings")).await.json();
+    assert_eq!(findings["items"][0]["waiver"], serde_json::Value::Null);
+    assert!(world.get_json("/targets?q=waived:yes").await.json()["targets"].as_array().unwrap().is_empty());
+}
