@@ -169,7 +169,7 @@ async fn beside_what_answers(client: &Client, settings: &Settings, listed: &List
     let mut sessions: Vec<(String, Session)> = Vec::new();
     for link in plumbline_crawler::endpoint::links(root).into_iter().take(MAX_REMOTES) {
         eprintln!("asking {} ...", link.url);
-        let ask = EndpointAsk { url: link.url.clone(), headers: Vec::new(), odd: false };
+        let ask = EndpointAsk { url: link.url.clone(), headers: Vec::new(), odd: false, active: None };
         let observed = probe::mcp::observe(client, &ask, &probing).await?;
         if let Some(error) = observed.session.exchanges.last().and_then(|last| last.error) {
             eprintln!("{}: {}", link.url, words::wire_error(error));

@@ -181,6 +181,7 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         variants: Default::default(),
         registries,
         headers: named.headers,
+        active: named.active,
         commands: named.commands,
         stdio: settings.stdio,
         reporter: lasting.reporter,

@@ -67,13 +67,15 @@ pub(crate) async fn observe(
     crawl: CrawlId,
     surface: &DueSurface,
 ) -> Result<Observation, CrawlError> {
-    let odd = crawler.probing.odd_requests && is_first_today(crawler, surface).await?;
+    let is_first = is_first_today(crawler, surface).await?;
+    let odd = crawler.probing.odd_requests && is_first;
     let command = crawler.commands.get(&surface.url);
     let mut observed = match command {
         Some(command) => stdio::observe(&CommandAsk { odd, ..command.clone() }, &crawler.stdio).await?,
         None => {
             let headers = crawler.headers.get(&surface.url).cloned().unwrap_or_default();
-            let ask = EndpointAsk { url: surface.url.clone(), headers, odd };
+            let active = crawler.active.get(&surface.url).filter(|_| is_first).cloned();
+            let ask = EndpointAsk { url: surface.url.clone(), headers, odd, active };
             mcp::observe(&client_for(crawler, surface), &ask, &crawler.probing).await?
         }
     };

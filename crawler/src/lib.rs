@@ -40,6 +40,7 @@ use plumbline_store::steering::OptOuts;
 use crate::net::{Client, Header, NetError};
 use crate::probe::a2a::keys::KeySets;
 use crate::probe::mcp::ProbeSettings;
+use crate::probe::mcp::active::Active;
 use crate::probe::stdio::{CommandAsk, StdioSettings};
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
@@ -66,6 +67,8 @@ pub struct Crawler {
     pub registries: Vec<RegistrySource>,
     /// The operator's headers by the address they go to.
     pub headers: HashMap<String, Vec<Header>>,
+    /// What may be done to the operator's own servers, by their addresses.
+    pub active: HashMap<String, Active>,
     /// The operator's commands by the address they are kept under.
     pub commands: HashMap<String, CommandAsk>,
     /// What commands may cost.

@@ -159,6 +159,28 @@ pub struct SingleUrl {
     /// Headers sent to it: a name, and the environment variable that holds the value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers_env: BTreeMap<String, String>,
+    /// What may be done to it besides asking; only for an MCP endpoint that is the operator's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<OwnServer>,
+}
+
+/// What may be done to an own MCP server, besides what everybody's are asked. Tokens are named by the variables that hold the
+/// whole value of an `Authorization` header.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OwnServer {
+    /// Tools that may be called, with their arguments. No other is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<OwnTool>,
+    /// A token that lacks a scope which the tools or their list need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low_scope_env: Option<String>,
+    /// A token that the same issuer gave for another resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_audience_env: Option<String>,
+    /// A token of another user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_user_env: Option<String>,
 }
 
 /// A document on disk, read again in every round.

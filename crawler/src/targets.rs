@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use http::header::{HeaderName, HeaderValue};
+use http::header::{self, HeaderName, HeaderValue};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::text::registrable_domain;
 use plumbline_store::steering::OptOuts;
@@ -13,6 +13,7 @@ use url::Url;
 
 use crate::net::Header;
 use crate::opt_out;
+use crate::probe::mcp::active::Active;
 use crate::probe::stdio::CommandAsk;
 use crate::settings::{CommandTarget, Domains, FileTarget, SingleUrl, Targets};
 use crate::sources::domains::{self, Card};
@@ -24,6 +25,8 @@ pub struct Named {
     pub sources: Vec<(SourceKind, &'static str, Vec<NewTarget>)>,
     /// The operator's headers by the address they go to.
     pub headers: HashMap<String, Vec<Header>>,
+    /// What may be done to the operator's own servers, by their addresses.
+    pub active: HashMap<String, Active>,
     /// The operator's commands by the address they are kept under.
     pub commands: HashMap<String, CommandAsk>,
     /// Lines that were left out, a sentence each.
@@ -46,6 +49,9 @@ pub enum NamingError {
         /// What is the matter with it.
         why: &'static str,
     },
+    /// Something is to be done to a server that is not marked as the operator's own.
+    #[error("urls: {0}: `active` is only for kind = \"mcp-endpoint\" with own = true")]
+    NotOwn(String),
 }
 
 /// Names every agent, address and file of the settings. `variable` looks up the environment.
@@ -65,6 +71,7 @@ pub fn named(targets: &Targets, variable: &impl Fn(&str) -> Option<String>) -> R
     let mut urls = Vec::with_capacity(targets.urls.len());
     for single in &targets.urls {
         named.keep_headers(&single.url, &single.headers_env, variable)?;
+        named.keep_active(single, variable)?;
         urls.push(url_target(single));
     }
     let files = targets.files.iter().map(file_target).collect();
@@ -90,6 +97,28 @@ impl Named {
         }
     }
 
+    fn keep_active(
+        &mut self,
+        single: &SingleUrl,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<(), NamingError> {
+        let Some(allowed) = &single.active else { return Ok(()) };
+        if !single.own || single.kind != Kind::McpEndpoint {
+            return Err(NamingError::NotOwn(single.url.clone()));
+        }
+        let token = |env: &Option<String>| {
+            env.as_ref().map(|env| header_from(header::AUTHORIZATION.as_str(), env, variable)).transpose()
+        };
+        let active = Active {
+            tools: allowed.tools.clone(),
+            low_scope: token(&allowed.low_scope_env)?,
+            other_audience: token(&allowed.other_audience_env)?,
+            other_user: token(&allowed.other_user_env)?,
+        };
+        self.active.insert(single.url.clone(), active);
+        Ok(())
+    }
+
     fn keep_headers(
         &mut self,
         url: &str,
@@ -98,17 +127,22 @@ impl Named {
     ) -> Result<(), NamingError> {
         let mut headers = Vec::with_capacity(names.len());
         for (name, env) in names {
-            let wrong = |why| NamingError::Header { header: name.clone(), variable: env.clone(), why };
-            let value = variable(env).ok_or_else(|| wrong("is not set"))?;
-            let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong("goes to a header whose name is none"))?;
-            let value = HeaderValue::try_from(value).map_err(|_| wrong("holds what no header can carry"))?;
-            headers.push(Header::secret(name, value));
+            headers.push(header_from(name, env, variable)?);
         }
         if !headers.is_empty() {
             self.headers.insert(url.to_owned(), headers);
         }
         Ok(())
     }
+}
+
+/// A header whose value is in the environment.
+fn header_from(name: &str, env: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Header, NamingError> {
+    let wrong = |why| NamingError::Header { header: name.to_owned(), variable: env.to_owned(), why };
+    let value = variable(env).ok_or_else(|| wrong("is not set"))?;
+    let name = HeaderName::try_from(name).map_err(|_| wrong("goes to a header whose name is none"))?;
+    let value = HeaderValue::try_from(value).map_err(|_| wrong("holds what no header can carry"))?;
+    Ok(Header::secret(name, value))
 }
 
 fn card_target(card: &Card, group: &Domains) -> NewTarget {
@@ -269,6 +303,8 @@ pub fn document_kind(kind: SurfaceKind) -> Option<Kind> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn targets(toml_like: Domains) -> Targets {
@@ -293,6 +329,24 @@ mod tests {
         assert_eq!(card.tags, [("tier".to_owned(), "1".to_owned()), ("edge".to_owned(), String::new())]);
         assert_eq!(card.host.as_ref().map(|h| h.domain.as_str()), Some("example.com"));
         assert!(card.is_own && named.headers[&card.url][0].is_secret);
+    }
+
+    fn server(own: bool) -> Result<Named, NamingError> {
+        let text = json!({
+            "url": "https://tides.example/mcp", "kind": "mcp-endpoint", "own": own,
+            "active": { "tools": [{ "name": "tide_table" }], "other_user_env": "OTHER" }
+        });
+        let urls = vec![serde_json::from_value(text).expect("it is an address")];
+        named(&Targets { urls, ..Targets::default() }, &|name| (name == "OTHER").then(|| "Bearer x".to_owned()))
+    }
+
+    #[test]
+    fn something_is_done_only_to_a_server_that_is_marked_as_own() {
+        let named = server(true).expect("it is own");
+        let active = &named.active["https://tides.example/mcp"];
+        assert_eq!(active.tools[0].name, "tide_table");
+        assert!(active.other_user.as_ref().is_some_and(|token| token.is_secret) && active.low_scope.is_none());
+        assert!(matches!(server(false), Err(NamingError::NotOwn(url)) if url == "https://tides.example/mcp"));
     }
 
     #[test]

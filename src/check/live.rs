@@ -46,7 +46,8 @@ pub fn judge_url(url: &str, arguments: &Arguments, settings: &Settings) -> Resul
                 probe::a2a::observe(&client, &ask, &KeySets::default()).await
             }
             Some(Kind::McpEndpoint) => {
-                let ask = EndpointAsk { url: url.to_owned(), headers: headers.clone(), odd: !arguments.plain };
+                let ask =
+                    EndpointAsk { url: url.to_owned(), headers: headers.clone(), odd: !arguments.plain, active: None };
                 // Who waits for an answer now can ask again.
                 let probing = ProbeSettings { again_ms: 0, ..settings.probe.clone() };
                 probe::mcp::observe(&client, &ask, &probing).await
@@ -70,7 +71,7 @@ pub async fn look(url: &str, client: &Client, settings: &Settings) -> Result<(Do
     let names_a_card = address.legacy_url.is_some() || url.ends_with("agent.json") || url.ends_with("agent-card.json");
     let judging = settings.judging();
     if !names_a_card && names_an_endpoint(url) {
-        let ask = EndpointAsk { url: url.to_owned(), headers: Vec::new(), odd: false };
+        let ask = EndpointAsk { url: url.to_owned(), headers: Vec::new(), odd: false, active: None };
         let probing = ProbeSettings { again_ms: 0, ..settings.probe.clone() };
         let observed = probe::mcp::observe(client, &ask, &probing).await?;
         let report = judge_session(&observed.session, Surface::Mcp, None, &Given::default(), &judging);

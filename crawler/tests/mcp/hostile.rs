@@ -135,12 +135,12 @@ async fn a_server_that_holds_us_up_holds_up_nobody_else() {
         let client = client();
         let (ours, url, settings) = (client.clone(), hostile.url("/mcp"), patient.clone());
         let held_up = tokio::spawn(async move {
-            let ask = EndpointAsk { url, headers: Vec::new(), odd: true };
+            let ask = EndpointAsk { url, headers: Vec::new(), odd: true, active: None };
             observe(&ours, &ask, &settings).await.map(drop)
         });
         hostile.was_asked().await;
         let good = serving(Era::Legacy, |_| None).await;
-        let ask = EndpointAsk { url: good.url("/mcp"), headers: Vec::new(), odd: true };
+        let ask = EndpointAsk { url: good.url("/mcp"), headers: Vec::new(), odd: true, active: None };
         let session = observe(&client, &ask, &quick()).await.expect("we did not fail").session;
         assert_eq!(Standing::of(&session).access, Access::Open, "beside one that {name}");
         assert!(!held_up.is_finished(), "{name}: it still waits");

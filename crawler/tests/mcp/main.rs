@@ -2,10 +2,12 @@
 //!
 //! - [`server`]: one of each era that does nothing wrong, and a way to make it do one thing otherwise;
 //! - [`bad`]: servers that break one rule each;
+//! - [`own`]: what only the operator's own servers are asked, and nobody else;
 //! - [`hostile`]: servers that are out to cost time, memory or a false word.
 
 mod bad;
 mod hostile;
+mod own;
 mod server;
 
 use plumbline_crawler::net::{Client, Manners, NetSettings};
@@ -41,7 +43,7 @@ fn quick() -> ProbeSettings {
 }
 
 async fn probed(server: &Server) -> Session {
-    let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: true };
+    let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: true, active: None };
     observe(&client(), &ask, &quick()).await.expect("we did not fail").session
 }
 

@@ -60,6 +60,7 @@ pub struct Asked {
     pub number: usize,
     pub verb: String,
     pub path: String,
+    pub query: String,
     pub text: String,
     pub json: Value,
     /// It is in a session that was ended.
@@ -224,7 +225,7 @@ pub fn initialized(asked: &Asked, version: &str) -> Answer {
     result(asked, result_of).with("mcp-session-id", &format!("5b1f7c9e-2a44-4c1d-9d0e-7f3a2b6c{:04}", asked.number))
 }
 
-fn modern(asked: &Asked, mut members: Value) -> Answer {
+pub fn modern(asked: &Asked, mut members: Value) -> Answer {
     let more = json!({"resultType": "complete", "ttlMs": 60000, "cacheScope": "public", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "tides", "title": "Tides", "version": "2.3.1"}}});
     members.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     result(asked, members)
@@ -288,8 +289,16 @@ fn legacy_answer(asked: &Asked, ended: &Mutex<HashSet<String>>) -> Answer {
             Some("notifications/initialized") => Answer::bare(202),
             Some("ping") => result(asked, json!({})),
             Some("tools/list") => result(asked, json!({"tools": tools()})),
+            Some("tools/call") => called(asked),
             _ => error(asked, 200, -32601),
         }
+    }
+}
+
+fn called(asked: &Asked) -> Answer {
+    match asked.json["params"]["name"].as_str() {
+        Some("tide_table") => result(asked, json!({"content": [{"type": "text", "text": "High at noon."}]})),
+        _ => error(asked, 200, -32602),
     }
 }
 
@@ -326,6 +335,13 @@ fn modern_answer(asked: &Asked) -> Answer {
         match asked.json["method"].as_str() {
             Some("server/discover") => discovered(asked),
             Some("tools/list") => modern(asked, json!({"tools": tools()})),
+            Some("tools/call") if asked.header("mcp-name") != asked.json["params"]["name"].as_str() => {
+                error(asked, 400, -32020)
+            }
+            Some("tools/call") if asked.json["params"]["name"] == "tide_table" => {
+                modern(asked, json!({"content": [{"type": "text", "text": "High at noon."}]}))
+            }
+            Some("tools/call") => error(asked, 400, -32602),
             _ => error(asked, 404, -32601),
         }
     }
@@ -370,7 +386,7 @@ pub fn issuer(asked: &Asked) -> Value {
 }
 
 /// What a good server answers that lets nobody in without a token.
-fn guarded_answer(asked: &Asked) -> Answer {
+pub fn guarded_answer(asked: &Asked) -> Answer {
     match asked.path.as_str() {
         "/mcp" => Answer::json(401, json!({"error": "invalid_token"})).with("www-authenticate", &challenge(asked)),
         "/.well-known/oauth-protected-resource/mcp" => Answer::json(200, resource(asked)),
@@ -448,6 +464,7 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
         number: behaviour.count.fetch_add(1, Ordering::Relaxed),
         verb: head.method.to_string(),
         path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
         text: String::from_utf8_lossy(&body).into_owned(),
         json: serde_json::from_slice(&body).unwrap_or_default(),
         is_ended: behaviour.has_ended(head.headers.get("mcp-session-id")),

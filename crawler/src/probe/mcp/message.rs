@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{HeaderName, HeaderValue};
 use plumbline_rules::conversation::{META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, NEWEST_LEGACY};
 use plumbline_rules::session::Step;
@@ -48,6 +50,27 @@ pub struct Message {
     pub wire: Wire,
     /// How long before it is sent.
     pub pause: Duration,
+    /// With whose credentials.
+    pub credentials: Credentials,
+}
+
+/// With whose credentials something is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// Those that the operator gave for this server, if any.
+    Operators,
+    /// None.
+    Nobodys,
+    /// The operator's, in the address and nowhere else.
+    InQuery,
+    /// Some that nobody gave out.
+    MadeUp,
+    /// Some that lack a scope.
+    LowScope,
+    /// Some for another resource.
+    OtherAudience,
+    /// Those of another user.
+    OtherUser,
 }
 
 /// The HTTP method of a message.
@@ -75,6 +98,26 @@ impl Message {
             until: id.map_or(Until::Never, Until::Answer),
             wire: Wire::Titled,
             pause: Duration::ZERO,
+            credentials: Credentials::Operators,
+        }
+    }
+
+    /// The same with other credentials.
+    pub fn by(self, credentials: Credentials) -> Message {
+        Message { credentials, ..self }
+    }
+
+    /// The same with a header that says what the body is about (2026-07-28): as it stands where a header can carry it, else
+    /// in base64.
+    pub fn naming(self, name: &str) -> Message {
+        let is_plain = |text: &str| {
+            text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+                && text.trim() == text
+                && !text.starts_with("=?base64?")
+        };
+        match is_plain(name) {
+            true => self.with("mcp-name", name),
+            false => self.with("mcp-name", &format!("=?base64?{}?=", BASE64.encode(name))),
         }
     }
 
@@ -176,6 +219,7 @@ pub mod modern {
             until: Until::Never,
             wire: Wire::Titled,
             pause: Duration::ZERO,
+            credentials: Credentials::Operators,
         }
     }
 

@@ -2,13 +2,16 @@
 //!
 //! - [`plan`] decides what is asked next, by what was answered;
 //! - [`message`] is what is said;
+//! - [`active`] is what only the operator's own servers are asked;
 //! - here it is sent, listened to and recorded.
 //!
-//! No tool is ever called. What the server says is data; `Err` means that we failed.
+//! No tool is ever called on a server of somebody else. What the server says is data; `Err` means that we failed.
 
+pub mod active;
 pub mod message;
 pub mod plan;
 
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,8 +22,9 @@ use plumbline_rules::{settings, text};
 use tokio::time::Instant;
 use url::Url;
 
-use self::message::{Message, Verb};
-use self::plan::{Next, Plan, Wish};
+use self::active::Active;
+use self::message::{Credentials, Message, Verb};
+use self::plan::{Next, Own, Plan, Wish};
 use super::{Body, Observed, apart};
 use crate::net::{Ask, Asked, BodyKind, Client, Header, Listen, NetError, Opened, Patience, Until, Way, Wire, outcome};
 
@@ -65,6 +69,8 @@ pub struct EndpointAsk {
     pub headers: Vec<Header>,
     /// The odd requests too.
     pub odd: bool,
+    /// It is the operator's own, and this may be done to it; `None` for everybody else's.
+    pub active: Option<Active>,
 }
 
 /// Asks an endpoint all there is to ask.
@@ -73,10 +79,17 @@ pub struct EndpointAsk {
 /// Only when we failed.
 pub async fn observe(client: &Client, ask: &EndpointAsk, settings: &ProbeSettings) -> Result<Observed, NetError> {
     let mut run = Run { client, ask, settings, session: Session::default(), robots: Vec::new(), opened: None };
-    let mut plan = Plan::new(
-        &ask.url,
-        Wish { odd: ask.odd, third_after: Duration::from_millis(settings.third_list_ms), is_local: is_local(&ask.url) },
-    );
+    let wish = Wish {
+        odd: ask.odd,
+        third_after: Duration::from_millis(settings.third_list_ms),
+        is_local: is_local(&ask.url),
+        own: ask.active.clone().map(|active| Own {
+            active,
+            has_token: active::token_of(&ask.headers).is_some(),
+            elsewhere: elsewhere(&ask.url, client),
+        }),
+    };
+    let mut plan = Plan::new(&ask.url, wish);
     while let Some(next) = plan.next(&run.session) {
         let heard = run.act(next, plan.endpoint()).await?;
         plan.heard(&heard);
@@ -103,6 +116,23 @@ pub fn reached(session: &Session) -> Outcome {
         return Outcome::Throttled;
     }
     outcome(&handshakes, Asked::Endpoint)
+}
+
+/// The address of a server on this machine's loopback as others in its network would write it. `None` where we may not call
+/// that: what is not asked is not judged.
+fn elsewhere(url: &str, client: &Client) -> Option<Url> {
+    let mut url = Url::parse(url).ok().filter(|url| url.host_str().is_some_and(text::host_is_loopback))?;
+    url.set_ip_host(own_address()?).ok()?;
+    client.guard().check_url(&url).is_ok().then_some(url)
+}
+
+/// The address by which this machine would speak to others. Nothing is sent: a datagram socket only chooses its way.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // The block of RFC 5737 for documentation: nobody is there.
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
 }
 
 fn is_local(url: &str) -> bool {
@@ -156,7 +186,8 @@ impl Run<'_> {
     /// Sends; a first connection that fails is tried once more.
     async fn say(&mut self, ask: Ask) -> Result<Vec<Exchange>, NetError> {
         let is_first = self.session.exchanges.is_empty();
-        let fetched = self.client.fetch(ask.clone()).await?;
+        let mut fetched = self.client.fetch(ask.clone()).await?;
+        self.mask(&mut fetched.exchanges);
         let failed = fetched.last().error.is_some_and(may_pass);
         if is_first && failed && self.settings.again_ms > 0 {
             tokio::time::sleep(Duration::from_millis(self.settings.again_ms)).await;
@@ -174,8 +205,27 @@ impl Run<'_> {
         session.exchanges
     }
 
+    /// Hides the operator's token where it was sent in an address, or came back from there.
+    fn mask(&self, exchanges: &mut [Exchange]) {
+        let Some(token) = active::token_of(&self.ask.headers).filter(|_| self.ask.active.is_some()) else { return };
+        for exchange in exchanges.iter_mut().filter(|exchange| exchange.step == Some(Step::TokenInQuery)) {
+            exchange.request.url = exchange.request.url.replace(token, MASK);
+            let Some(response) = &mut exchange.response else { continue };
+            response.raw = response.raw.take().map(|raw| raw.replace(token, MASK));
+            response.headers.values_mut().for_each(|value| *value = value.replace(token, MASK));
+        }
+    }
+
+    /// The operator's headers, with the credentials that a message goes out with.
+    fn operators_headers(&self, message: &Message) -> Vec<Header> {
+        let headers = self.ask.active.as_ref().map(|active| active.headers(&self.ask.headers, message.credentials));
+        headers.flatten().unwrap_or_else(|| self.ask.headers.clone())
+    }
+
     fn endpoint_ask(&self, message: &Message, url: &str) -> Ask {
         let settings = self.settings;
+        let token = active::token_of(&self.ask.headers).filter(|_| message.credentials == Credentials::InQuery);
+        let url = token.and_then(|token| with_token(url, token)).unwrap_or_else(|| url.to_owned());
         let wait = match message.step {
             Step::Get => settings.stream_get_ms,
             Step::SubscriptionsListen => settings.listen_ms,
@@ -183,7 +233,7 @@ impl Run<'_> {
         };
         let mut headers: Vec<Header> =
             message.sent_headers().into_iter().map(|(name, value)| Header::new(name, value)).collect();
-        headers.extend(self.ask.headers.iter().cloned());
+        headers.extend(self.operators_headers(message));
         Ask {
             step: Some(message.step),
             method: method(message.verb),
@@ -268,6 +318,16 @@ impl Run<'_> {
             *kept = last;
         }
     }
+}
+
+/// What stands for a token in the record.
+const MASK: &str = "***";
+
+/// An address with a token in its query, where it has no business.
+fn with_token(url: &str, token: &str) -> Option<String> {
+    let mut url = Url::parse(url).ok()?;
+    url.query_pairs_mut().append_pair("access_token", token);
+    Some(url.into())
 }
 
 /// A failure to connect that may be over in a moment.

@@ -13,6 +13,7 @@ use plumbline_rules::report::NotEvaluated;
 use plumbline_rules::session::{Exchange, Session, Step, WireError};
 use url::Url;
 
+use super::active::{self, Active, Known};
 use super::message::legacy::{Agreed, initialize};
 use super::message::{LISTS, Message, modern};
 
@@ -22,6 +23,8 @@ const MOST_PAGES: usize = 200;
 const MOST_ITEMS: usize = 20_000;
 /// Bytes of a cursor that is followed: it goes back with the next request, and no server needs so many.
 const MOST_CURSOR: usize = 64 << 10;
+/// From where the ids of what own servers are asked count: no other request has them.
+const OWN_IDS: i64 = 200;
 /// Authorization servers that are asked about; real resources list one or two.
 const MOST_ISSUERS: usize = 5;
 
@@ -41,6 +44,19 @@ pub struct Wish {
     pub third_after: Duration,
     /// The endpoint is on this machine or network.
     pub is_local: bool,
+    /// It is the operator's own, and this may be done to it.
+    pub own: Option<Own>,
+}
+
+/// What is known of the operator's own server before it is asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Own {
+    /// What may be done to it.
+    pub active: Active,
+    /// The operator gave a token for it.
+    pub has_token: bool,
+    /// Its address if it listened on another one of this machine than its loopback; `None` where it is not to be asked there.
+    pub elsewhere: Option<Url>,
 }
 
 /// What is done next.
@@ -90,9 +106,11 @@ pub struct Plan {
 enum Stage {
     Discover,
     ModernLists,
+    ModernOwn,
     ModernRest,
     Legacy,
     LegacyLists,
+    LegacyOwn,
     LegacyRest,
     Close,
     Stream,
@@ -201,6 +219,10 @@ impl Plan {
                 Stage::ModernLists
             }
             Stage::ModernLists => {
+                self.own(session);
+                Stage::ModernOwn
+            }
+            Stage::ModernOwn => {
                 self.modern_rest();
                 Stage::ModernRest
             }
@@ -217,6 +239,10 @@ impl Plan {
                 Stage::Stream
             }
             Stage::LegacyLists => {
+                self.own(session);
+                Stage::LegacyOwn
+            }
+            Stage::LegacyOwn => {
                 self.legacy_rest();
                 Stage::LegacyRest
             }
@@ -425,6 +451,24 @@ impl Plan {
         if let Some(cursor) = self.listing.second_page.clone().filter(|_| self.wish.odd) {
             let message = self.page(Step::CursorAgain, "tools/list", Some(&cursor));
             self.say(message);
+        }
+    }
+
+    /// What only the operator's own servers are asked.
+    fn own(&mut self, session: &Session) {
+        let Some(own) = &self.wish.own else { return };
+        let conversation = Conversation::read(session, None, None, None);
+        let known = Known {
+            agreed: self.agreed.as_ref(),
+            declared: &self.declared,
+            conversation: &conversation,
+            has_token: own.has_token,
+        };
+        let messages = active::messages(&own.active, known, OWN_IDS);
+        let elsewhere = own.elsewhere.clone().filter(|_| self.agreed.is_some() || self.modern.is_some());
+        messages.into_iter().for_each(|message| self.say(message));
+        if let Some((url, message)) = elsewhere.map(active::at_another_address) {
+            self.queue.push_back(Next::Post(Box::new(url), message));
         }
     }
 

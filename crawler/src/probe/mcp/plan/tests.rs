@@ -7,7 +7,7 @@ use crate::probe::mcp::message::Verb;
 /// What a server answers: status, session id, body.
 type Answer = (u16, Option<&'static str>, Value);
 
-const WISH: Wish = Wish { odd: true, third_after: Duration::ZERO, is_local: false };
+const WISH: Wish = Wish { odd: true, third_after: Duration::ZERO, is_local: false, own: None };
 
 /// Runs a plan against a server that answers by step and message; gives the steps that were taken.
 fn steps(wish: Wish, server: impl Fn(Step, &Value) -> Answer) -> Vec<String> {
