@@ -380,6 +380,22 @@ impl<'d> Node<'d> {
         &self.document.entries[self.at as usize]
     }
 
+    /// Its number in the document, in the order written: a value comes before those below it, and these before its next
+    /// sibling.
+    pub(crate) fn ordinal(self) -> u32 {
+        self.at
+    }
+
+    /// The ordinal behind the last one below it.
+    pub(crate) fn end(self) -> u32 {
+        self.entry().end
+    }
+
+    /// The value with that ordinal in the same document.
+    pub(crate) fn in_document(self, ordinal: u32) -> Node<'d> {
+        Node { document: self.document, at: ordinal }
+    }
+
     /// The document it belongs to.
     pub fn document(self) -> &'d Document {
         self.document

@@ -368,6 +368,7 @@ impl Judging<'_> {
             session: Some(self.session),
             answer: None,
             signatures: &OnceCell::new(),
+            fields: &OnceCell::new(),
         };
         judge_conversation(self.conversation, &context)
     }

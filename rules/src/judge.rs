@@ -19,6 +19,7 @@ use crate::report::{Detected, NotEvaluated, Occurrence, Outcome, Report, RuleRes
 use crate::rule::{Axis, Check, Impact, Rule, Severity, Stops};
 use crate::rule_settings::{RuleSetting, Say, regrade};
 use crate::session::{Exchange, Response, Session, Step};
+use crate::shape::Placed;
 
 /// What the operator settled about judging. Part of the context hash.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
@@ -189,6 +190,8 @@ pub struct Context<'c> {
     pub answer: Option<usize>,
     /// The signatures of a card, checked when a rule first asks.
     pub(crate) signatures: &'c OnceCell<Signatures>,
+    /// The card's values at the places of its field table, found when a rule first asks.
+    pub(crate) fields: &'c OnceCell<Placed>,
 }
 
 impl<'c> Context<'c> {
@@ -451,6 +454,7 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
     let (kind, missed) = if is_stranger { (Kind::Unknown, Some(kind)) } else { (kind, None) };
     let kind_stated = subject.kind.is_some() && !is_stranger;
     let signatures = &OnceCell::new();
+    let fields = &OnceCell::new();
     let context = Context {
         settings,
         kind,
@@ -464,6 +468,7 @@ fn judge_observed(document: Option<&Document>, subject: &Subject<'_>, settings: 
         session,
         answer,
         signatures,
+        fields,
     };
     // Of a card that did not come the way to it is judged, as every release has it.
     let came = document.is_some();

@@ -153,30 +153,75 @@ impl Place {
     }
 }
 
-/// Visits every value of a document with its place: `None` for a member that the table does not know, which is not
-/// entered, and neither is what [`Holds::Free`] holds or what has another type than its field. Hidden values are visited
-/// but not entered.
-pub fn visit<'d>(node: Node<'d>, place: &Place, f: &mut impl FnMut(Node<'d>, Option<&Place>, &Place)) {
-    if place.field.is_some_and(|field| field.holds == Holds::Free || !field.holds.admits(node.kind())) {
-        return;
+/// The values of a document that stand at the places of a table, found in one walk so that every rule about fields can
+/// visit them without another.
+#[derive(Debug)]
+pub struct Placed {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    ordinal: u32,
+    place: Option<&'static Place>,
+    parent: &'static Place,
+}
+
+impl Placed {
+    /// Holds a value and all below it against a table, whatever rules hide.
+    pub fn of(root: Node<'_>, table: &'static Place) -> Placed {
+        let mut placed = Placed { steps: Vec::new() };
+        placed.enter(root, table);
+        placed
     }
-    for (key, member) in node.members() {
-        let below = place.below(key);
-        f(member, below, place);
-        if let Some(below) = below {
-            visit(member, below, f);
+
+    fn enter(&mut self, node: Node<'_>, place: &'static Place) {
+        let kind = node.kind();
+        if place.field.is_some_and(|field| field.holds == Holds::Free || !field.holds.admits(kind)) {
+            return;
+        }
+        let any = place.any.as_deref();
+        let is_list = kind == Type::Array;
+        for child in node.below().take_while(|_| !is_list || any.is_some()) {
+            let below = if is_list { any } else { place.below(child.key().unwrap_or_default()) };
+            self.steps.push(Step { ordinal: child.ordinal(), place: below, parent: place });
+            if let Some(below) = below {
+                self.enter(child, below);
+            }
         }
     }
-    if let Some(any) = place.any.as_deref() {
-        for item in node.items() {
-            f(item, Some(any), place);
-            visit(item, any, f);
+
+    /// Visits every value below the root with its place and the one around it: `None` for a member that the table does
+    /// not know, which is not entered, and neither is what [`Holds::Free`] holds or what has another type than its field.
+    /// Hidden values are visited but not entered.
+    pub fn visit<'d>(&self, root: Node<'d>, mut f: impl FnMut(Node<'d>, Option<&'static Place>, &'static Place)) {
+        let mut out_of_sight = if root.is_hidden() { root.end() } else { root.ordinal() };
+        for step in &self.steps {
+            if step.ordinal < out_of_sight {
+                continue;
+            }
+            let node = root.in_document(step.ordinal);
+            if node.is_hidden() {
+                out_of_sight = node.end();
+            }
+            f(node, step.place, step.parent);
         }
     }
 }
 
+/// Visits every value below the root with its place, as [`Placed::visit`] does, where one rule alone asks.
+pub fn visit<'d>(
+    root: Node<'d>,
+    table: &'static Place,
+    f: &mut impl FnMut(Node<'d>, Option<&'static Place>, &'static Place),
+) {
+    Placed::of(root, table).visit(root, f);
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use crate::document::Document;
 
@@ -192,12 +237,18 @@ mod tests {
 
     #[test]
     fn every_value_is_visited_with_its_place() {
+        static PLACES: LazyLock<Place> = LazyLock::new(|| Place::of(TABLE));
         let text = r#"{"name": 1, "tags": ["a"], "schemes": {"x": {"type": "t", "odd": 2}}, "params": {"a": 1}, "zip": {"b": 1}}"#;
         let document = Document::from_text(text);
-        let mut seen = Vec::new();
-        visit(document.root().expect("it parses"), &Place::of(TABLE), &mut |node, place, _| {
-            seen.push(format!("{} {}", node.pointer(), place.and_then(|p| p.field).map_or("?", |f| f.at)));
-        });
+        let root = document.root().expect("it parses");
+        let placed = Placed::of(root, &PLACES);
+        let seen = || {
+            let mut seen = Vec::new();
+            placed.visit(root, |node, place, _| {
+                seen.push(format!("{} {}", node.pointer(), place.and_then(|p| p.field).map_or("?", |f| f.at)));
+            });
+            seen
+        };
         let expected = [
             "/name /name",
             "/tags /tags",
@@ -209,6 +260,13 @@ mod tests {
             "/params /params",
             "/zip ?",
         ];
-        assert_eq!(seen, expected);
+        assert_eq!(seen(), expected);
+        // What a rule has hidden since the walk is visited, and what lies below it is not.
+        let scheme = root.get("schemes").and_then(|schemes| schemes.get("x")).expect("it is there");
+        document.hide(scheme.ordinal());
+        let below = |line: &&str| !line.starts_with("/schemes/x/");
+        assert_eq!(seen(), expected.iter().filter(|line| below(line)).copied().collect::<Vec<_>>());
+        document.hide(root.ordinal());
+        assert!(seen().is_empty());
     }
 }

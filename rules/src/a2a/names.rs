@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::table::{EVERY, is_interface, is_requirement, objects};
+use super::table::{EVERY, is_interface, is_requirement, unknown};
 use crate::document::Node;
 use crate::judge::{Context, Occurrences};
 use crate::kind::Kind;
@@ -37,14 +37,15 @@ enum Stranger {
 /// Visits every member that no schema knows at its place, with what it is.
 fn strangers<'d>(card: Node<'d>, context: &Context<'_>, mut f: impl FnMut(Node<'d>, Stranger)) {
     let schemes = OnceCell::new();
-    objects(card, |object, place| {
-        let present = OnceCell::new();
-        for (key, member) in object.members() {
-            if place.below(key).is_none() {
-                let around = Around { card, object, place, context, present: &present, schemes: &schemes };
-                f(member, around.stranger(key, member));
-            }
+    let mut present = OnceCell::new();
+    let mut of = card;
+    unknown(card, context, |member, place| {
+        let (Some(object), Some(key)) = (member.parent(), member.key()) else { return };
+        if object != of {
+            (of, present) = (object, OnceCell::new());
         }
+        let around = Around { card, object, place, context, present: &present, schemes: &schemes };
+        f(member, around.stranger(key, member));
     });
 }
 

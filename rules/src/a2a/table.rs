@@ -5,10 +5,10 @@
 
 use std::sync::LazyLock;
 
-use crate::document::{Node, Type};
+use crate::document::Node;
 use crate::judge::Context;
 use crate::shape::Holds::{Array, Flag, Free, Object, Open, Text};
-use crate::shape::{Field, Place, field, visit};
+use crate::shape::{Field, Place, Placed, field};
 
 pub(super) const SINCE_0_2: &[&str] = &["0.2", "0.3", "1.0"];
 pub(super) const SINCE_0_3: &[&str] = &["0.3", "1.0"];
@@ -198,10 +198,15 @@ static FIELDS: &[Field] = &[
 
 static CARD: LazyLock<Place> = LazyLock::new(|| Place::of(FIELDS));
 
+/// The values of the judged card that stand at known places, and what stands beside them.
+fn placed<'c>(card: Node<'_>, context: &Context<'c>) -> &'c Placed {
+    context.fields.get_or_init(|| Placed::of(card, &CARD))
+}
+
 /// Visits every value at a place that the judged releases know, with its field.
 pub(super) fn known<'d>(card: Node<'d>, context: &Context<'_>, mut f: impl FnMut(Node<'d>, &'static Field)) {
     let versions = context.profile.versions;
-    visit(card, &CARD, &mut |node, place, _| {
+    placed(card, context).visit(card, |node, place, _| {
         if let Some(field) = place.and_then(|place| place.field)
             && field.is_known_in(versions)
         {
@@ -210,20 +215,13 @@ pub(super) fn known<'d>(card: Node<'d>, context: &Context<'_>, mut f: impl FnMut
     });
 }
 
-/// Visits every object at a known place, the card itself first.
-pub(super) fn objects<'d>(card: Node<'d>, mut f: impl FnMut(Node<'d>, &Place)) {
-    f(card, &CARD);
-    visit(card, &CARD, &mut |node, place, _| {
-        if node.kind() == Type::Object
-            && let Some(place) = place.filter(|place| !place.is_map() && !is_free(place))
-        {
-            f(node, place);
+/// Visits every member that no release knows, with the place of the object it stands in.
+pub(super) fn unknown<'d>(card: Node<'d>, context: &Context<'_>, mut f: impl FnMut(Node<'d>, &'static Place)) {
+    placed(card, context).visit(card, |node, place, parent| {
+        if place.is_none() {
+            f(node, parent);
         }
     });
-}
-
-fn is_free(place: &Place) -> bool {
-    place.field.is_some_and(|field| field.holds == Free)
 }
 
 /// Whether a field is an array's item or a map's value.
