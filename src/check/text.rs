@@ -206,17 +206,14 @@ fn write_finding(
     (found, more): (&[Occurrence], usize),
     ink: &Ink,
 ) -> Result<()> {
-    let (severity, impact) = plumbline_rules::report::worst(found);
-    let impact = match impact {
-        Some(Impact::BreaksClients) => "  breaks clients",
-        Some(Impact::Degrades) => "  degrades",
-        Some(Impact::Cosmetic) | None => "",
-    };
+    let worst @ (severity, impact) = plumbline_rules::report::worst(found);
+    let impact = consequence(impact).map(|says| format!("  {says}")).unwrap_or_default();
     let security = if rule.security { "  security" } else { "" };
     writeln!(out, "\n{} {}{impact}{security}", ink.severity(severity), ink.paint("1", rule.id))?;
     for occurrence in found.iter().take(SHOWN) {
         let place = if occurrence.pointer.is_empty() { "the document" } else { &occurrence.pointer };
-        writeln!(out, "  {}", shown(&occurrence.message))?;
+        let milder = if (occurrence.severity, occurrence.impact) == worst { String::new() } else { milder(occurrence) };
+        writeln!(out, "  {}{milder}", shown(&occurrence.message))?;
         if let (Some(line), Some(column)) = (occurrence.line, occurrence.column) {
             write_excerpt(out, document, line, column, ink)?;
         }
@@ -226,6 +223,21 @@ fn write_finding(
         writeln!(out, "  and {} more", plural(found.len().saturating_sub(SHOWN) + more, "place"))?;
     }
     writeln!(out, "  fix: {} ({})", rule.fix, rule.spec)
+}
+
+/// What an impact does to clients, where it does something.
+fn consequence(impact: Option<Impact>) -> Option<&'static str> {
+    match impact? {
+        Impact::BreaksClients => Some("breaks clients"),
+        Impact::Degrades => Some("degrades"),
+        Impact::Cosmetic => None,
+    }
+}
+
+/// The grade of a place that weighs less than its finding's heading.
+fn milder(occurrence: &Occurrence) -> String {
+    let says = consequence(occurrence.impact).map(|says| format!(", {says}")).unwrap_or_default();
+    format!(" ({}{says})", occurrence.severity)
 }
 
 fn write_excerpt(out: &mut impl Write, document: &Document, line: usize, column: usize, ink: &Ink) -> Result<()> {
@@ -295,6 +307,25 @@ mod tests {
     use super::*;
     use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
     use plumbline_rules::kind::Kind;
+
+    #[test]
+    fn a_place_milder_than_its_findings_heading_says_so() {
+        let document = Document::from_text(
+            r#"{"protocolVersion": "0.3.0", "default_input_modes": ["text/plain"], "capabilities": {"push_notifications": false}}"#,
+        );
+        let given = Given::default();
+        let kind = Some(Kind::A2aCard);
+        let subject =
+            Subject { kind, version: None, origin: Origin::PublicHost, given: &given, session: None, answer: None };
+        let report = judge(&document, &subject, &Settings::default());
+        let (rule, found) = report.findings().find(|(rule, _)| rule.id == "a2a/snake-case-field").unwrap();
+        let mut out = Vec::new();
+        write_finding(&mut out, &document, rule, (found, 0), &Ink(false)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\nerror a2a/snake-case-field  breaks clients\n"), "{text}");
+        assert!(text.contains("`defaultInputModes`\n"), "{text}");
+        assert!(text.contains("`pushNotifications` (warning, degrades)\n"), "{text}");
+    }
 
     #[test]
     fn nobody_is_asked_for_an_address_that_was_given() {
