@@ -451,6 +451,9 @@ pub struct Peer {
     pub address: String,
     /// The version of HTTP that was spoken, such as `HTTP/1.1`.
     pub http: String,
+    /// The version of TLS, such as `TLSv1.3`; `None` without TLS. The cipher is not told by the HTTP library.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls: Option<String>,
     /// The certificate it showed; `None` without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub certificate: Option<Certificate>,

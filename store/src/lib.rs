@@ -30,6 +30,7 @@
 pub mod alerting;
 pub mod backup;
 pub mod cohorts;
+pub mod conversations;
 pub mod demonstration;
 pub mod deploys;
 pub mod dialect;

@@ -23,7 +23,7 @@ use crate::judged::{self, Judged, Kept};
 use crate::machine::Signal;
 use crate::probes::{self, Probe};
 use crate::reach::{self, OutcomeClass, Reach, ReachNews};
-use crate::rows::{Bits, DAY_S, clean_or_none, count, pack, shortened, unpack, word, word_or_none};
+use crate::rows::{Bits, DAY_S, clean_or_none, count, pack, shortened, word, word_or_none};
 use crate::rulesets::Catalogue;
 use crate::sources::{self, CrawlCounts};
 use crate::surfaces::Validators;
@@ -258,19 +258,6 @@ impl Store {
         .fetch_all(&self.pools.reader)
         .await?;
         rows.iter().map(|row| Ok(DocumentId(row.try_get(0)?))).collect()
-    }
-
-    /// The newest recorded conversation of a surface, as JSON; `None` where none was kept.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn last_session(&self, surface: SurfaceId) -> Result<Option<Vec<u8>>> {
-        let packed: Option<Vec<u8>> =
-            sqlx::query_scalar("SELECT body FROM probe_session WHERE surface_id = $1 ORDER BY id DESC LIMIT 1")
-                .bind(surface.0)
-                .fetch_optional(&self.pools.reader)
-                .await?;
-        packed.map(|packed| unpack("conversation", &packed)).transpose()
     }
 
     /// The catalogue, read again if another process has stored rules that this one has not seen.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use plumbline_rules::session::{Exchange, Peer, Request, Response, WireError};
+use reqwest::tls::Version;
 use url::Url;
 
 use super::ask::Ask;
@@ -54,7 +55,21 @@ fn refused(ask: &Ask, request: Request, error: WireError) -> Exchange {
 pub(super) fn peer(answer: &reqwest::Response) -> Option<Peer> {
     let tls = answer.extensions().get::<reqwest::tls::TlsInfo>();
     let certificate = tls.and_then(|tls| tls.peer_certificate()).and_then(certificate::read);
-    Some(Peer { address: answer.remote_addr()?.to_string(), http: format!("{:?}", answer.version()), certificate })
+    Some(Peer {
+        address: answer.remote_addr()?.to_string(),
+        http: format!("{:?}", answer.version()),
+        tls: tls.and_then(reqwest::tls::TlsInfo::version).map(tls_version),
+        certificate,
+    })
+}
+
+fn tls_version(version: Version) -> String {
+    match version {
+        Version::TLS_1_3 => "TLSv1.3".to_owned(),
+        Version::TLS_1_2 => "TLSv1.2".to_owned(),
+        // Older ones are not spoken here.
+        other => format!("{other:?}"),
+    }
 }
 
 /// The head of an answer; its body comes later.

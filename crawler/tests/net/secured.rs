@@ -21,6 +21,7 @@ async fn a_certificate_of_a_trusted_authority_is_good() {
     assert_eq!(end(&fetched), End::Answer(200, None));
     let peer = fetched.last().peer.clone().expect("somebody answered");
     assert!(peer.address.ends_with(&format!(":{}", server.address.port())), "{peer:?}");
+    assert_eq!(peer.tls.as_deref(), Some("TLSv1.3"));
     let certificate = peer.certificate.expect("it showed one");
     assert!(
         certificate.issuer.contains("ours") && certificate.not_before_s < certificate.not_after_s,

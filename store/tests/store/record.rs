@@ -611,6 +611,12 @@ async fn conversations_are_kept_while_they_are_news() {
         // The one that opened, the one that closed, and the newest.
         assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session").await, 3);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session WHERE is_latest = 1").await, 1);
+        let kept = store.conversations(surface, 10).await.unwrap();
+        assert_eq!(kept.iter().map(|one| one.has_moved).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(store.last_session(surface).await.unwrap().as_deref(), Some(b"{\"n\":4}".as_slice()));
+        let opened = store.session(surface, kept[2].id).await.unwrap();
+        assert_eq!(opened.as_deref(), Some(b"{\"n\":0}".as_slice()), "what opened it can be read again");
+        assert_eq!(store.session(SurfaceId(99), kept[2].id).await.unwrap(), None);
         assert_eq!(
             number(&store, "SELECT COUNT(*) FROM eval").await,
             1,

@@ -89,8 +89,8 @@ pub(super) static BESIDE: &[Endpoint] = beside! {
         "As they were served, to be saved.", [path("hash", "sha256 of the bytes, 64 hex digits.")];
     "/targets/{id}/sarif" => JSON, Does::Read, "Findings", "getSarif", "What is wrong with one target, as SARIF 2.1.0.",
         "For viewers of code scanning.", [super::TARGET];
-    "/surfaces/{id}/session" => JSON, Does::Read, "Documents", "getSession", "The last recorded conversation with one surface.",
-        "What was sent and what came back, secrets masked. `plumbline check` judges it again.", [path_number("id", "The number of the surface.")];
+    "/surfaces/{id}/session" => JSON, Does::Read, "Documents", "getSession", "A recorded conversation with one surface.",
+        "What was sent and what came back, secrets masked. `plumbline check` judges it again.", [path_number("id", "The number of the surface."), number("of", "The number of a kept conversation; the last one where it is not given.")];
     "/metrics" => Body::Media(&["application/openmetrics-text"]), Does::Read, "Watching", "getMetrics", "Numbers for Prometheus.",
         "OpenMetrics 1.0.", [];
     "/healthz" => TEXT, Does::Read, "Watching", "isAlive", "The process answers.", "Nothing else is looked at.", [];

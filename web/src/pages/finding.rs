@@ -7,6 +7,7 @@ use plumbline_rules::catalogue;
 use plumbline_rules::rule::Rule;
 use plumbline_store::SurfaceId;
 use plumbline_store::alerting::Waiver;
+use plumbline_store::conversations::{Conversation, moved_in};
 use plumbline_store::views::{FindingDetail, FindingSpan};
 use plumbline_store::words::{FindingState, OpenedAs};
 use serde::Serialize;
@@ -23,6 +24,8 @@ use crate::words;
 
 /// Spans on the page.
 const SPANS: i64 = 100;
+/// Conversations among which those are looked for in which spans began and ended.
+const CONVERSATIONS: i64 = 500;
 
 /// One finding whole.
 #[derive(Template, Serialize)]
@@ -42,6 +45,8 @@ struct FindingPage {
     fix: &'static str,
     /// When it was open, newest first.
     spans: Vec<FindingSpan>,
+    /// The conversations in which each of these spans began and ended, where they are kept.
+    said: Vec<Said>,
     #[serde(skip)]
     lane: Lane,
     #[serde(skip)]
@@ -54,12 +59,32 @@ struct FindingPage {
     in_turn: Option<(String, String)>,
 }
 
+/// The pages with the conversations in which a span began and ended.
+#[derive(Serialize)]
+struct Said {
+    /// Where it began.
+    opened: Option<String>,
+    /// Where it ended.
+    closed: Option<String>,
+}
+
+impl Said {
+    fn of(span: &FindingSpan, kept: &[Conversation], target: Option<i64>) -> Said {
+        let page = |from_s: i64| {
+            let one = moved_in(kept, from_s)?;
+            Some(format!("/targets/{}/session?of={}", target?, one.id))
+        };
+        Said { opened: page(span.from_s), closed: span.to_s.and_then(page) }
+    }
+}
+
 /// `GET /findings/{id}`
 pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
     let unknown = || Error::NotFound { what: "finding", asked: asked.clone() };
     let id: i64 = asked.trim_start_matches("fnd_").parse().map_err(|_| unknown())?;
     let finding = state.store.finding(id).await?.ok_or_else(unknown)?;
     let spans = state.store.finding_spans(id, SPANS).await?;
+    let kept = state.store.conversations(SurfaceId(finding.finding.surface_id), CONVERSATIONS).await?;
     let rule = catalogue::find(&finding.finding.rule);
     let window = Window::up_to(visit.now, 365, finding.finding.first_seen_s.min(visit.now - 30 * 86_400));
     let lasted: Vec<Lasted> =
@@ -68,6 +93,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         FindingState::Flapping => state.store.two_versions(SurfaceId(finding.finding.surface_id)).await?,
         _ => None,
     };
+    let target = finding.targets.first().map(|(target, ..)| *target);
     let page = FindingPage {
         frame: visit.framed(Place::Targets),
         as_of_s: visit.now,
@@ -82,6 +108,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
             Some(waiver) => state.store.waiver(waiver).await?,
             None => None,
         },
+        said: spans.iter().map(|span| Said::of(span, &kept, target)).collect(),
         finding,
         spans,
     };

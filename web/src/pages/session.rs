@@ -1,18 +1,22 @@
-//! `/targets/{id}/session`: what was said with each surface at the last look, exchange by exchange, and what rests on it.
+//! `/targets/{id}/session`: what was said with each surface at the last look, or in an earlier conversation in which findings
+//! began or ended, exchange by exchange, and what rests on it.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plumbline_rules::judge::{Given, Settings};
-use plumbline_rules::report::CheckedSignature;
+use plumbline_rules::report::{self, CheckedSignature};
+use plumbline_rules::rule::Rule;
 use plumbline_rules::session::{self, Exchange, Peer, Session, StreamEnd, Surface};
 use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::{Detection, Standing};
+use plumbline_store::conversations::Conversation as Kept;
 use plumbline_store::ids::SurfaceId;
+use plumbline_store::judged::Occurrence;
 use plumbline_store::views::{FindingRow, SurfaceRow};
 use plumbline_store::words::Severity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::tabs::{Tab, Tabs};
 use crate::WebState;
@@ -24,6 +28,23 @@ use crate::words;
 
 /// Characters of one body that are shown; the download has what is kept.
 const BODY: usize = 6_000;
+
+/// Earlier conversations of one surface that are named.
+const MOST_KEPT: i64 = 50;
+
+/// Which conversation is asked for.
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    /// The number of a kept one; without it the newest of each surface.
+    of: Option<String>,
+}
+
+impl Asked {
+    fn number(&self) -> Result<Option<i64>, Error> {
+        let unknown = |asked: &str| Error::NotFound { what: "recorded conversation", asked: asked.to_owned() };
+        self.of.as_deref().map(|asked| asked.parse().map_err(|_| unknown(asked))).transpose()
+    }
+}
 
 /// The conversations of one target.
 #[derive(Template, Serialize)]
@@ -39,6 +60,9 @@ struct SessionPage {
     target: i64,
     /// What it is called.
     name: String,
+    /// It was had earlier: in Unix seconds when; `None` for the last look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    had_s: Option<i64>,
     /// One for each surface that was talked to.
     conversations: Vec<Conversation>,
 }
@@ -52,6 +76,13 @@ struct Conversation {
     kind: String,
     /// Where.
     url: String,
+    /// The number of this conversation.
+    id: i64,
+    /// When it was had, in Unix seconds.
+    at_s: i64,
+    /// The others that are kept, newest first: those in which findings began or ended, and the newest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Kept>,
     /// What it shows about an endpoint as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     standing: Option<Standing>,
@@ -96,7 +127,7 @@ struct Shown {
 }
 
 /// A finding that rests on an exchange.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Resting {
     /// The rule.
     rule: String,
@@ -120,16 +151,33 @@ impl Conversation {
 }
 
 /// `GET /targets/{id}/session`
-pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path<String>) -> Result<Response, Error> {
+pub async fn show(
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(asked): Path<String>,
+    Query(which): Query<Asked>,
+) -> Result<Response, Error> {
     let unknown = || Error::NotFound { what: "target", asked: asked.clone() };
+    let which = which.number()?;
     let id: i64 = asked.parse().map_err(|_| unknown())?;
     let target = state.store.target(id).await?.ok_or_else(unknown)?;
     let findings = state.store.target_findings(id).await?;
     let mut conversations = Vec::new();
+    let mut had_s = None;
     for surface in state.store.target_surfaces(id).await? {
-        if let Some(session) = state.store.last_session(SurfaceId(surface.id)).await? {
-            conversations.extend(conversation(&surface, &session, &findings));
-        }
+        let mut kept = state.store.conversations(SurfaceId(surface.id), MOST_KEPT).await?;
+        let place = which.map_or(Some(0), |which| kept.iter().position(|one| one.id == which));
+        let Some(chosen) = place.filter(|place| *place < kept.len()).map(|place| (place, kept.remove(place))) else {
+            continue;
+        };
+        let (is_last, chosen) = (chosen.0 == 0, chosen.1);
+        let Some(session) = state.store.session(SurfaceId(surface.id), chosen.id).await? else { continue };
+        had_s = had_s.or((!is_last).then_some(chosen.at_s));
+        let resting = if is_last { resting_on_last(&findings, &surface) } else { resting_on(&session) };
+        conversations.extend(conversation(&surface, &session, chosen, kept, &resting));
+    }
+    if let Some(which) = which.filter(|_| conversations.is_empty()) {
+        return Err(Error::NotFound { what: "recorded conversation", asked: which.to_string() });
     }
     let page = SessionPage {
         frame: visit.framed(Place::Targets),
@@ -137,22 +185,29 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         as_of_s: visit.now,
         target: id,
         name: target.name,
+        had_s,
         conversations,
     };
     visit.answer(&page, Cache::Fresh)
 }
 
-/// `GET /surfaces/{id}/session`: the recording of the last look, for `plumbline check`.
+/// `GET /surfaces/{id}/session`: the recording of the last look or of a kept one, for `plumbline check`.
 pub async fn download(
     visit: Visit,
     State(state): State<WebState>,
     Path(asked): Path<String>,
+    Query(which): Query<Asked>,
 ) -> Result<Response, Error> {
     let unknown = || Error::NotFound { what: "recorded conversation", asked: asked.clone() };
     let id: i64 = asked.parse().map_err(|_| unknown())?;
-    let session = state.store.last_session(SurfaceId(id)).await?.ok_or_else(unknown)?;
-    let mut response = session.into_response();
-    let name = format!("attachment; filename=\"session-{id}.json\"");
+    let which = which.number()?;
+    let session = match which {
+        Some(which) => state.store.session(SurfaceId(id), which).await?,
+        None => state.store.last_session(SurfaceId(id)).await?,
+    };
+    let mut response = session.ok_or_else(unknown)?.into_response();
+    let number = which.map_or_else(String::new, |which| format!("-{which}"));
+    let name = format!("attachment; filename=\"session-{id}{number}.json\"");
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
@@ -160,17 +215,25 @@ pub async fn download(
     Ok(visit.with_headers(StatusCode::OK, response, Cache::Minute))
 }
 
-fn conversation(surface: &SurfaceRow, session: &[u8], findings: &[FindingRow]) -> Option<Conversation> {
+fn conversation(
+    surface: &SurfaceRow,
+    session: &[u8],
+    chosen: Kept,
+    others: Vec<Kept>,
+    findings: &[(String, Resting)],
+) -> Option<Conversation> {
     let session: Session = serde_json::from_slice(session).ok()?;
-    let findings: Vec<&FindingRow> = findings.iter().filter(|finding| finding.surface_id == surface.id).collect();
     let exchanges = session.exchanges.iter().enumerate();
     Some(Conversation {
         surface: surface.id,
         kind: words::surface_kind(surface.kind).to_owned(),
         url: surface.url.clone(),
+        id: chosen.id,
+        at_s: chosen.at_s,
+        others,
         standing: (session.surface() == Surface::Mcp).then(|| Standing::of(&session)),
         signatures: signatures(&session),
-        exchanges: exchanges.map(|(number, exchange)| shown(number, exchange, &findings)).collect(),
+        exchanges: exchanges.map(|(number, exchange)| shown(number, exchange, findings)).collect(),
     })
 }
 
@@ -191,7 +254,7 @@ fn signature(signature: &CheckedSignature) -> String {
     format!("{}{form}{key}{from}", signature.result)
 }
 
-fn shown(number: usize, exchange: &Exchange, findings: &[&FindingRow]) -> Shown {
+fn shown(number: usize, exchange: &Exchange, findings: &[(String, Resting)]) -> Shown {
     let request = &exchange.request;
     let response = exchange.response.as_ref();
     let lines = |headers: &std::collections::BTreeMap<String, String>| {
@@ -217,7 +280,7 @@ fn shown(number: usize, exchange: &Exchange, findings: &[&FindingRow]) -> Shown 
         timing: timing(exchange),
         peer: exchange.peer.as_ref().map(peer),
         curl: lines_of(&curl(request)),
-        findings: findings.iter().flat_map(|finding| resting(finding, number)).collect(),
+        findings: at(number, findings),
     }
 }
 
@@ -235,7 +298,8 @@ fn lines_of(text: &str) -> Vec<String> {
 }
 
 fn peer(peer: &Peer) -> String {
-    let seen = format!("{}, {}", peer.address, peer.http);
+    let tls = peer.tls.as_ref().map_or_else(String::new, |version| format!(" over {version}"));
+    let seen = format!("{}, {}{tls}", peer.address, peer.http);
     let Some(certificate) = &peer.certificate else { return seen };
     let ends = chrono::DateTime::from_timestamp(certificate.not_after_s, 0);
     let ends = ends.map_or_else(String::new, |ends| format!(", holds until {}", ends.format("%Y-%m-%d %H:%M UTC")));
@@ -259,15 +323,35 @@ fn timing(exchange: &Exchange) -> String {
     timing
 }
 
-/// The findings of a rule at places in one exchange.
-fn resting(finding: &FindingRow, number: usize) -> Vec<Resting> {
+/// What is open on a surface, place by place: what rests on the last conversation with it.
+fn resting_on_last(findings: &[FindingRow], surface: &SurfaceRow) -> Vec<(String, Resting)> {
+    let here = findings.iter().filter(|finding| finding.surface_id == surface.id);
+    let places = here.flat_map(|finding| finding.places.iter().map(move |place| (finding, place)));
+    let one = |(finding, place): (&FindingRow, &Occurrence)| {
+        let resting = Resting { rule: finding.rule.clone(), severity: place.severity, message: place.message.clone() };
+        (place.pointer.clone(), resting)
+    };
+    places.map(one).collect()
+}
+
+/// What the rules of today say of an earlier conversation, place by place.
+fn resting_on(session: &[u8]) -> Vec<(String, Resting)> {
+    let Ok(session) = serde_json::from_slice::<Session>(session) else { return Vec::new() };
+    let report = judge_session(&session, session.surface(), None, &Given::default(), &Settings::default());
+    let places = report.findings().flat_map(|(rule, found)| found.iter().map(move |place| (rule, place)));
+    let one = |(rule, place): (&Rule, &report::Occurrence)| {
+        let severity = place.severity.into();
+        (place.pointer.clone(), Resting { rule: rule.id.to_owned(), severity, message: place.message.clone() })
+    };
+    places.map(one).collect()
+}
+
+/// Those at places in one exchange.
+fn at(number: usize, findings: &[(String, Resting)]) -> Vec<Resting> {
     let here = format!("/exchanges/{number}");
     let is_here =
         |pointer: &str| pointer.strip_prefix(&here).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let places = finding.places.iter().filter(|place| is_here(&place.pointer));
-    places
-        .map(|place| Resting { rule: finding.rule.clone(), severity: place.severity, message: place.message.clone() })
-        .collect()
+    findings.iter().filter(|(pointer, _)| is_here(pointer)).map(|(_, resting)| resting.clone()).collect()
 }
 
 /// A command that asks the same. Secrets are not in the record; whoever runs it puts in their own.

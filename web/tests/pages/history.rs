@@ -94,6 +94,39 @@ async fn every_finding_keeps_its_spans() {
 }
 
 #[tokio::test]
+async fn what_was_said_when_a_finding_came_and_went_can_be_read_again() {
+    let (world, target) = changed_card().await;
+    let json = world.get_json(&format!("{target}/findings")).await.json();
+    let spans = json["spans"].as_array().unwrap();
+    let span = spans.iter().find(|span| span["rule"] == "a2a/interface-binding-required").unwrap();
+    let finding = world.get_json(&format!("/findings/{}", span["finding_id"])).await.json();
+    let (opened, closed) = (finding["said"][0]["opened"].as_str(), finding["said"][0]["closed"].as_str());
+    let then = world.get(opened.expect("what opened it is kept")).await;
+    assert!(then.words().contains("a2a/interface-binding-required"), "what rested on it then: {}", then.words());
+    assert!(then.words().contains("HTTP/1.1 over TLSv1.3") && then.body.contains("curl -i -X GET"));
+    let after = world.get(closed.expect("what closed it is kept")).await;
+    assert!(after.status == StatusCode::OK && !after.words().contains("a2a/interface-binding-required"));
+
+    // The download is that conversation, and judging it says the same.
+    let page = world.get_json(opened.unwrap()).await.json();
+    let one = &page["conversations"][0];
+    let file = world.get(&format!("/surfaces/{}/session?of={}", one["surface"], one["id"])).await;
+    let session: plumbline_rules::session::Session = serde_json::from_str(&file.body).expect("it is a session");
+    let report = plumbline_rules::session_judge::judge_session(
+        &session,
+        session.surface(),
+        None,
+        &plumbline_rules::judge::Given::default(),
+        &plumbline_rules::judge::Settings::default(),
+    );
+    assert!(report.findings().any(|(rule, _)| rule.id == "a2a/interface-binding-required"));
+    assert_ne!(file.body, world.get(&format!("/surfaces/{}/session", one["surface"])).await.body, "not the newest");
+    for nothing in [format!("{target}/session?of=99999"), format!("/surfaces/{}/session?of=99999", one["surface"])] {
+        assert_eq!(world.get(&nothing).await.status, StatusCode::NOT_FOUND, "{nothing}");
+    }
+}
+
+#[tokio::test]
 async fn a_diff_links_each_change_to_what_it_opened_and_mended() {
     let (world, target) = changed_card().await;
     let documents = world.get_json(&format!("{target}/documents")).await.json();

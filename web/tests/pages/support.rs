@@ -259,6 +259,10 @@ impl World {
         judged: Option<Judged>,
     ) {
         let surface = self.store.surface_at(SurfaceKind::AgentCard, &card_url(host)).await.unwrap().unwrap();
+        let session = match &served {
+            Served::Body(body) => Some(conversation(host, &String::from_utf8_lossy(&body.bytes))),
+            _ => None,
+        };
         let observation = Observation {
             surface,
             crawl: Some(crawl),
@@ -277,7 +281,7 @@ impl World {
             fires_on_old: None,
             place: None,
             links: None,
-            session: None,
+            session,
             standing: None,
             next_due_s: Some(at_s + 7_200),
         };
@@ -353,6 +357,16 @@ impl World {
         );
         pages
     }
+}
+
+/// What was said to get at a card.
+fn conversation(host: &str, card: &str) -> Vec<u8> {
+    let request =
+        serde_json::json!({ "method": "GET", "url": card_url(host), "headers": { "accept": "application/json" } });
+    let peer = serde_json::json!({ "address": "203.0.113.7:443", "http": "HTTP/1.1", "tls": "TLSv1.3" });
+    let response = serde_json::json!({ "status": 200, "headers": { "content-type": "application/json" }, "raw": card });
+    let exchange = serde_json::json!({ "step": "card", "request": request, "response": response, "peer": peer });
+    serde_json::json!({ "exchanges": [exchange] }).to_string().into_bytes()
 }
 
 /// What the binary would have found at an address.
