@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyRow};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Executor, Row, Transaction};
 
@@ -355,6 +355,12 @@ impl Writing {
     /// The connection, for statements.
     pub(crate) fn on(&mut self) -> &mut AnyConnection {
         &mut self.tx
+    }
+
+    /// The rows of a statement made of our own words, with these numbers for its parameters.
+    pub(crate) async fn rows_of(&mut self, statement: String, numbers: &[i64]) -> Result<Vec<AnyRow>> {
+        let query = numbers.iter().fold(sqlx::query(AssertSqlSafe(statement)), |query, number| query.bind(*number));
+        Ok(query.fetch_all(&mut *self.tx).await?)
     }
 
     /// A number no row of the table has had.

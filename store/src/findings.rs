@@ -13,7 +13,7 @@ use crate::events::{self, News};
 use crate::incidents;
 use crate::judged::{Fired, Kept};
 use crate::machine::{self, Flips, Look, Memory, Move, Opening, Recent, RuleMove, Signal};
-use crate::rows::{Bits, DAY_S, count, shortened, word, word_or_none};
+use crate::rows::{Bits, DAY_S, count, in_statements, places, shortened, word, word_or_none};
 use crate::rulesets::{Catalogue, RuleInfo};
 use crate::targets::Counts;
 use crate::trends::Trends;
@@ -22,9 +22,12 @@ use crate::words::{Cause, EventKind, Evidence, FindingState, Impact, OpenedAs, R
 /// Characters kept of a fact's value.
 const LONGEST_VALUE: usize = 200;
 
+/// The findings of a surface, by rule.
+pub(crate) type Findings = BTreeMap<i64, Finding>;
+
 /// A row of `finding`, as far as stepping it needs.
 #[derive(Debug, Clone)]
-struct Finding {
+pub(crate) struct Finding {
     id: i64,
     memory: Memory,
     /// Regular evaluations of the surface up to which `memory` tells what was said.
@@ -159,15 +162,15 @@ pub(crate) struct Outcome {
     pub(crate) unconfirmed: i64,
 }
 
-/// Steps all findings of a surface with what was judged.
+/// Steps all findings of a surface with what was judged. Gives them as they are then.
 pub(crate) async fn step_all(
     w: &mut Writing,
     trends: &mut Trends,
     catalogue: &Catalogue,
     occasion: &Occasion<'_>,
     kept: &Kept,
-) -> Result<Outcome> {
-    let mut known = load(w, occasion.surface).await?;
+    mut known: Findings,
+) -> Result<(Outcome, Findings)> {
     let mut outcome = Outcome::default();
     let mut left = Vec::new();
     for fired in kept.fired.iter().filter(|fired| fired.rule.accuses()) {
@@ -184,7 +187,7 @@ pub(crate) async fn step_all(
     outcome.counts = counts(&left);
     let is_unconfirmed = |(_, finding): &&(_, Finding)| finding.memory.is_unconfirmed();
     outcome.unconfirmed = count(left.iter().filter(is_unconfirmed).count());
-    Ok(outcome)
+    Ok((outcome, left.into_iter().map(|(rule, finding)| (rule.id, finding)).collect()))
 }
 
 /// What a judgement says of a rule that does not fire.
@@ -219,18 +222,24 @@ fn counts(findings: &[(Arc<RuleInfo>, Finding)]) -> Counts {
     counts
 }
 
-async fn load(w: &mut Writing, surface: i64) -> Result<BTreeMap<i64, Finding>> {
-    let rows = sqlx::query(
-        "SELECT rule_id, id, state, severity, impact, security, opens, confirmations, flips, observed, flips_at,
-                occ_set_id, occurrences, unjudged_since_s, pending_since_s, clear_since_s, opened_s, recent, refuted,
-                confirmed_s, confirmed_before_s, pending_as, pending_cause, moved_after_s, moved_doc
-         FROM finding
-         WHERE surface_id = $1 AND instance = ''",
-    )
-    .bind(surface)
-    .fetch_all(w.on())
-    .await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, finding(row)?))).collect()
+/// The findings of surfaces, each with its surface and rule.
+pub(crate) async fn load(w: &mut Writing, surfaces: &[i64]) -> Result<Vec<(i64, i64, Finding)>> {
+    let mut found = Vec::new();
+    for some in in_statements(surfaces) {
+        let statement = format!(
+            "SELECT rule_id, id, state, severity, impact, security, opens, confirmations, flips, observed, flips_at,
+                    occ_set_id, occurrences, unjudged_since_s, pending_since_s, clear_since_s, opened_s, recent,
+                    refuted, confirmed_s, confirmed_before_s, pending_as, pending_cause, moved_after_s, moved_doc,
+                    surface_id
+             FROM finding
+             WHERE surface_id IN {} AND instance = ''",
+            places(1, some.len())
+        );
+        for row in w.rows_of(statement, some).await? {
+            found.push((row.try_get(25)?, row.try_get(0)?, finding(&row)?));
+        }
+    }
+    Ok(found)
 }
 
 fn finding(row: &AnyRow) -> Result<Finding> {
@@ -741,7 +750,7 @@ pub(crate) async fn end_all(
     let look =
         Look { signal, at_s, is_verification: false, is_first: false, is_settled: false, is_same_document: true };
     let mut ended = 0;
-    for (rule, mut finding) in load(w, surface).await? {
+    for (_, rule, mut finding) in load(w, &[surface]).await? {
         // No judgement, so the kind of evidence plays no part.
         let (after, moved) = machine::step(&finding.memory, &look, Evidence::Document);
         if moved == Move::Stay {

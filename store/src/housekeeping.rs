@@ -13,12 +13,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use plumbline_rules::{settings, words};
-use sqlx::Row;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::Store;
 use crate::dialect::{Backend, Writing};
 use crate::error::Result;
-use crate::rows::DAY_S;
+use crate::rows::{DAY_S, in_statements, places};
 
 settings! {
     /// How long things are kept, in days. Spans, findings and the numbers by day are kept for ever.
@@ -149,8 +149,12 @@ impl Store {
         let rows = self.look_step(sweep).await?;
         if !rows.is_empty() {
             let mut w = self.pools.write().await?;
-            for row in rows {
-                delete(&mut w, sweep.job, row).await?;
+            if sweep.job == Job::Probes {
+                delete_probes(&mut w, &rows).await?;
+            } else {
+                for row in rows {
+                    delete(&mut w, sweep.job, row).await?;
+                }
             }
             w.commit().await?;
         }
@@ -520,9 +524,23 @@ fn choose(marked: &[(i64, bool)], kept: &Kept, limit: usize) -> Found {
     Found { rows, next: position.filter(|_| !is_over) }
 }
 
+/// Packed days, which are the most there is to let go: those of one day together.
+async fn delete_probes(w: &mut Writing, rows: &[Key]) -> Result<()> {
+    for day in rows.chunk_by(|one, other| one.0 == other.0) {
+        for some in in_statements(day) {
+            let n = some.len();
+            let statement = format!("DELETE FROM probe_day WHERE surface_id IN {} AND day = ${}", places(1, n), n + 1);
+            let delete = sqlx::query(AssertSqlSafe(statement));
+            let delete = some.iter().fold(delete, |delete, (_, surface)| delete.bind(*surface));
+            delete.bind(some[0].0).execute(w.on()).await?;
+        }
+    }
+    Ok(())
+}
+
 async fn delete(w: &mut Writing, job: Job, (key, second): Key) -> Result<()> {
     let gone = match job {
-        Job::Probes => sqlx::query("DELETE FROM probe_day WHERE day = $1 AND surface_id = $2").bind(key).bind(second),
+        Job::Probes => return delete_probes(w, &[(key, second)]).await,
         Job::Sizes => sqlx::query("DELETE FROM table_size WHERE day = $1").bind(key),
         Job::Walks => {
             sqlx::query("DELETE FROM walk_finding WHERE walk_id = $1").bind(key).execute(w.on()).await?;

@@ -189,13 +189,24 @@ struct JudgedSet {
     partial: bool,
 }
 
-/// Keeps a judgement of a document, or of a conversation (`document` is `None`; then `previous` is the surface's last one,
-/// and is rewritten).
+/// The last judgement of a surface, as far as the next one asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Earlier {
+    pub(crate) eval: i64,
+    /// `None`: of a conversation.
+    pub(crate) document: Option<i64>,
+    pub(crate) ruleset: i64,
+    /// What is kept of the hash of its context.
+    pub(crate) context: Vec<u8>,
+}
+
+/// Keeps a judgement of a document, or of a conversation (`document` is `None`; then the surface's last one is rewritten if
+/// it was of one too).
 pub(crate) async fn keep(
     w: &mut Writing,
     catalogue: &Catalogue,
     document: Option<i64>,
-    previous: Option<i64>,
+    earlier: Option<&Earlier>,
     judged: &Judged,
     now_s: i64,
 ) -> Result<Kept> {
@@ -223,12 +234,23 @@ pub(crate) async fn keep(
     kept.fired.sort_by_key(|fired| fired.rule.id);
     let body = serde_json::to_vec(&set).expect("numbers and words always have a JSON form");
     let set_id = shared(w, Table::JudgedSet, &body, 0).await?;
-    kept.eval = match (document, previous) {
-        (Some(document), _) => eval_of_document(w, document, judged, set_id, &kept.fired, now_s).await?,
-        (None, Some(previous)) => rewrite(w, previous, judged, set_id, &kept.fired, now_s).await?,
-        (None, None) => insert(w, None, judged, set_id, &kept.fired, now_s).await?,
+    let of_conversation = earlier.filter(|earlier| earlier.document.is_none());
+    kept.eval = match (document, earlier.filter(|earlier| earlier.is_of(document, judged)), of_conversation) {
+        (Some(_), Some(same), _) => same.eval,
+        (Some(document), None, _) => eval_of_document(w, document, judged, set_id, &kept.fired, now_s).await?,
+        (None, _, Some(earlier)) => rewrite(w, earlier.eval, judged, set_id, &kept.fired, now_s).await?,
+        (None, _, None) => insert(w, None, judged, set_id, &kept.fired, now_s).await?,
     };
     Ok(kept)
+}
+
+impl Earlier {
+    /// Whether it is what the memo has of a document.
+    fn is_of(&self, document: Option<i64>, judged: &Judged) -> bool {
+        self.document == document
+            && self.ruleset == judged.ruleset.0
+            && self.context == context_key(&judged.context_hash)
+    }
 }
 
 async fn fired(w: &mut Writing, rule: Arc<RuleInfo>, places: &[Occurrence]) -> Result<Fired> {
@@ -337,13 +359,6 @@ async fn insert(
 
 /// Of a conversation only the newest judgement is kept.
 async fn rewrite(w: &mut Writing, id: i64, judged: &Judged, set_id: i64, fired: &[Fired], now_s: i64) -> Result<i64> {
-    let is_conversation: Option<i64> = sqlx::query_scalar("SELECT id FROM eval WHERE id = $1 AND document_id IS NULL")
-        .bind(id)
-        .fetch_optional(w.on())
-        .await?;
-    if is_conversation.is_none() {
-        return insert(w, None, judged, set_id, fired, now_s).await;
-    }
     sqlx::query(
         "UPDATE eval
          SET ruleset_id = $2, context_hash = $3, judged_set_id = $4, headline = $5, profile = $6, known = $7,

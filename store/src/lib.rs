@@ -27,6 +27,7 @@
 //! How one dialect serves two databases, and its traps, is told in [`dialect`]; what each table and column means, in the
 //! migrations.
 
+mod ahead;
 pub mod alerting;
 pub mod backup;
 pub mod cohorts;
@@ -66,6 +67,7 @@ mod verify;
 mod versions;
 pub mod views;
 pub mod vitals;
+mod volatile;
 pub mod waived;
 pub mod walk_findings;
 pub mod walks;

@@ -18,9 +18,10 @@ const ABSENT_AFTER: i64 = 2;
 const THROTTLED_AFTER: i64 = 3;
 /// An absent document is gone after this long, in seconds.
 const GONE_AFTER: i64 = 72 * 3600;
-/// So many changes between up and down within a day are flapping, which ends after so long without one, in seconds.
+/// So many changes between up and down within a day are flapping.
 const FLAPPING_FROM: i64 = 4;
-const CALM_AFTER: i64 = 6 * 3600;
+/// Flapping ends after so long without a change, in seconds.
+pub const CALM_AFTER: i64 = 6 * 3600;
 
 words! {
     /// An outcome without its reason. The order is that of the packed probe records.

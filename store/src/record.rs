@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use plumbline_rules::reach::Outcome;
 use plumbline_rules::standing::Standing;
-use sqlx::Row;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::Store;
+use crate::ahead::{Ahead, Packed};
 use crate::deploys::{self, Changes};
 use crate::dialect::{Table, Writing};
 use crate::documents::{self, Body};
@@ -19,17 +21,20 @@ use crate::events::{self, News};
 use crate::findings::{self, Occasion};
 use crate::ids::{CrawlId, DocumentId, EvalId, RulesetId, SurfaceId};
 use crate::incidents::{self, Down};
-use crate::judged::{self, Judged, Kept};
+use crate::judged::{self, Earlier, Judged, Kept};
 use crate::machine::Signal;
 use crate::probes::{self, Probe};
 use crate::reach::{self, OutcomeClass, Reach, ReachNews};
-use crate::rows::{Bits, DAY_S, clean_or_none, count, pack, shortened, word, word_or_none};
+use crate::rows::{
+    Bits, DAY_S, clean_or_none, context_key, count, in_statements, pack, places, shortened, word, word_or_none,
+};
 use crate::rulesets::Catalogue;
 use crate::sources::{self, CrawlCounts};
 use crate::surfaces::Validators;
 use crate::targets::{self, Counts, Face, Link, TargetRow};
 use crate::trends::Trends;
 use crate::verify::{self, Episode, Plan};
+use crate::volatile;
 use crate::words::{EventKind, Headline, Known, ReachState, Role, SurfaceKind};
 
 /// Observations that make one good batch.
@@ -134,11 +139,14 @@ pub struct Recorded {
 
 /// A surface before an observation.
 #[derive(Debug, Clone)]
-struct Before {
+pub(crate) struct Before {
     kind: SurfaceKind,
     host: Option<i64>,
+    paused: bool,
     place: Place,
     document: Option<i64>,
+    /// The hash of that document, where its bytes are kept.
+    document_hash: Option<Vec<u8>>,
     eval: Option<i64>,
     judged: Bits,
     profile: Option<String>,
@@ -156,14 +164,16 @@ struct Before {
     validators: Validators,
     retired: bool,
     verifying: Option<Episode>,
-    /// Ruleset, document and semantic hash of the last judgement.
-    evaluated: Option<(i64, Option<i64>, Option<Vec<u8>>)>,
+    /// The last judgement, with the semantic hash of its document.
+    evaluated: Option<(Earlier, Option<Vec<u8>>)>,
 }
 
 /// The same after it, as far as it moved.
 struct After {
     document: Option<i64>,
     document_changed: bool,
+    /// What was served is kept with its bytes, or none were served.
+    body_is_kept: bool,
     eval: Option<i64>,
     judged: Bits,
     profile: Option<String>,
@@ -177,6 +187,8 @@ struct After {
     findings_moved: bool,
     /// Another look would settle something; `None`: nothing was judged, so nobody knows.
     is_unconfirmed: Option<bool>,
+    /// The judgement, with the semantic hash of its document; `None`: nothing was judged.
+    evaluated: Option<(Earlier, Option<Vec<u8>>)>,
 }
 
 /// What a batch gathers to write once at its end.
@@ -189,6 +201,10 @@ struct Batch {
     room: u64,
     /// Incidents whose members changed.
     incidents: BTreeSet<i64>,
+    ahead: Ahead,
+    packed: Packed,
+    /// Surfaces that nobody works on any more.
+    done: Vec<i64>,
 }
 
 impl Store {
@@ -207,22 +223,14 @@ impl Store {
     /// # Errors
     /// When a surface or rule is unknown, or the database fails.
     pub async fn record_and_verify(&self, observations: &[Observation], room: u64) -> Result<Recorded> {
-        let Some(now_s) = observations.iter().map(|observation| observation.at_s).max() else {
+        if observations.is_empty() {
             return Ok(Recorded::default());
-        };
+        }
         let catalogue = self.present_catalogue().await?;
         let mut w = self.pools.write().await?;
-        let mut batch = Batch { room, ..Batch::default() };
-        for observation in observations {
-            observe(&mut w, &mut batch, &catalogue, observation).await?;
-        }
-        for (crawl, counts) in &batch.crawls {
-            sources::add_counts(&mut w, *crawl, counts).await?;
-        }
-        batch.trends.write(&mut w, now_s).await?;
-        incidents::tell_grown(&mut w, &batch.incidents, now_s).await?;
+        let recorded = all(&mut w, &catalogue, observations, room).await?;
         w.commit().await?;
-        Ok(batch.recorded)
+        Ok(recorded)
     }
 
     /// Remembers what the rules say of a document that no surface serves now, such as an older version in a registry or
@@ -261,7 +269,7 @@ impl Store {
     }
 
     /// The catalogue, read again if another process has stored rules that this one has not seen.
-    async fn present_catalogue(&self) -> Result<Arc<Catalogue>> {
+    pub(crate) async fn present_catalogue(&self) -> Result<Arc<Catalogue>> {
         let row = sqlx::query("SELECT (SELECT COUNT(*) FROM rule), (SELECT COUNT(*) FROM ruleset)")
             .fetch_one(&self.pools.reader)
             .await?;
@@ -270,27 +278,75 @@ impl Store {
     }
 }
 
+/// Records a batch of observations.
+pub(crate) async fn all(
+    w: &mut Writing,
+    catalogue: &Catalogue,
+    observations: &[Observation],
+    room: u64,
+) -> Result<Recorded> {
+    let Some(now_s) = observations.iter().map(|observation| observation.at_s).max() else {
+        return Ok(Recorded::default());
+    };
+    let mut batch = Batch { room, ..Batch::default() };
+    batch.read_ahead(w, observations).await?;
+    for observation in observations {
+        observe(w, &mut batch, catalogue, observation).await?;
+    }
+    for (crawl, counts) in &batch.crawls {
+        sources::add_counts(w, *crawl, counts).await?;
+    }
+    batch.trends.write(w, now_s).await?;
+    batch.packed.write(w).await?;
+    let_go(w, &batch.done).await?;
+    incidents::tell_grown(w, &batch.incidents, now_s).await?;
+    Ok(batch.recorded)
+}
+
+impl Batch {
+    /// Reads what the looks will ask for, many surfaces with one statement.
+    async fn read_ahead(&mut self, w: &mut Writing, observations: &[Observation]) -> Result<()> {
+        let surfaces: BTreeSet<i64> = observations.iter().map(|seen| seen.surface.0).collect();
+        let surfaces: Vec<i64> = surfaces.into_iter().collect();
+        self.ahead.read(w, &surfaces).await?;
+        let days = observations.iter().map(|seen| seen.at_s / DAY_S);
+        let (Some(first), Some(last)) = (days.clone().min(), days.max()) else { return Ok(()) };
+        self.packed.read(w, &surfaces, first, last).await
+    }
+}
+
+/// The leases of surfaces that were looked at end.
+async fn let_go(w: &mut Writing, surfaces: &[i64]) -> Result<()> {
+    for some in in_statements(surfaces) {
+        let statement = format!("DELETE FROM lease WHERE kind = 'surface' AND subject_id IN {}", places(1, some.len()));
+        let delete = some.iter().fold(sqlx::query(AssertSqlSafe(statement)), |delete, id| delete.bind(*id));
+        delete.execute(w.on()).await?;
+    }
+    Ok(())
+}
+
 async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen: &Observation) -> Result<()> {
-    let before = load(w, seen.surface).await?;
+    let before = batch.ahead.surface(w, seen.surface).await?;
     if before.retired {
         // It left its sources while the request was under way.
         return Ok(());
     }
     // A clock that was set back must not make spans that end before they begin.
     let at_s = seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s));
-    let targets = targets::showing(w, seen.surface.0).await?;
+    let targets = batch.ahead.showing(w, seen.surface.0).await?;
     let first_target = targets.first().map(|target| target.id);
     let (reach, news) = step_reach(w, seen, &before, at_s).await?;
     let reach_probes = keep_reach(w, seen, &before, &reach, at_s).await?;
     let incident = note_failing(w, batch, seen, &before, &reach, at_s).await?;
     tell_reach(w, seen, &before, first_target, news, incident, at_s).await?;
-    let (document, document_changed) = keep_document(w, seen, &before, first_target, at_s).await?;
+    let Stands { document, is_other: document_changed, is_kept } =
+        keep_document(w, seen, &before, first_target, at_s).await?;
     note_deploy(w, seen, &before, document.filter(|_| document_changed), &targets, at_s).await?;
     let mut after = match &seen.judged {
         Some(judged) => judge(w, batch, catalogue, seen, &before, judged, document, &targets, at_s).await?,
         None => After::unjudged(&before, document),
     };
-    after.document_changed = document_changed;
+    (after.document_changed, after.body_is_kept) = (document_changed, is_kept);
     if document_changed || before.document.is_none() {
         introduce(w, seen, &before, document, &targets).await?;
     }
@@ -298,20 +354,22 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         gone(w, batch, seen, first_target, &mut after, at_s).await?;
     }
     keep_session(w, seen, &after, at_s).await?;
-    keep_probe(w, seen, &before, &after, at_s).await?;
+    keep_probe(w, &mut batch.packed, seen, &before, &after, at_s).await?;
     let plan = plan(batch, seen, &before, &after, &reach, at_s);
     write_surface(w, seen, &before, &after, &reach, reach_probes, plan, at_s).await?;
-    let face = face(seen, &before, &after, &reach, at_s);
+    let face = face(seen, &before, &after, &reach, plan, at_s);
     for target in &targets {
-        fold_target(w, batch, target, &face, after.document_changed, at_s).await?;
+        fold_target(w, batch, target, seen.surface.0, &face, after.document_changed, at_s).await?;
     }
+    batch.ahead.put_back(seen.surface.0, before.moved_on(seen, &after, reach, reach_probes, plan, at_s));
     for (target, links) in targets.iter().filter(|target| target.role == Role::Main).zip(seen.links.iter().cycle()) {
-        batch.recorded.linked += targets::link(w, &mut batch.trends, target.id, links, at_s).await?;
+        let linked = targets::link(w, &mut batch.trends, target.id, links, at_s).await?;
+        batch.recorded.linked += linked.new;
+        if linked.is_other {
+            batch.ahead.forget();
+        }
     }
-    sqlx::query("DELETE FROM lease WHERE kind = 'surface' AND subject_id = $1")
-        .bind(seen.surface.0)
-        .execute(w.on())
-        .await?;
+    batch.done.push(seen.surface.0);
     count_observation(batch, seen, &after);
     Ok(())
 }
@@ -345,6 +403,7 @@ impl After {
         After {
             document,
             document_changed: false,
+            body_is_kept: true,
             eval: before.eval,
             judged: before.judged.clone(),
             profile: before.profile.clone(),
@@ -356,6 +415,7 @@ impl After {
             last_evaluated_s: before.last_evaluated_s,
             findings_moved: false,
             is_unconfirmed: None,
+            evaluated: None,
         }
     }
 }
@@ -372,33 +432,49 @@ fn plan(batch: &mut Batch, seen: &Observation, before: &Before, after: &After, r
     plan
 }
 
-async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
-    let row = sqlx::query(
-        "SELECT surface.kind, surface.document_id, surface.eval_id, surface.judged, surface.profile, surface.known,
-                surface.headline, surface.headline_since_s, surface.reach, surface.reach_reason,
-                surface.reach_since_s, surface.reach_probes, surface.streak, surface.streak_outcome,
-                surface.streak_since_s, surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info,
-                surface.n_security, surface.evaluations, surface.first_evaluated_s, surface.last_evaluated_s,
-                surface.last_ok_s, surface.last_attempt_s, surface.etag, surface.last_modified, surface.retired_s,
-                eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying, surface.verify_from_s,
-                surface.host_id, surface.address, surface.certificate, surface.leaf, surface.server
-         FROM surface
-         LEFT JOIN eval ON eval.id = surface.eval_id
-         LEFT JOIN document ON document.id = eval.document_id
-         WHERE surface.id = $1",
-    )
-    .bind(surface.0)
-    .fetch_optional(w.on())
-    .await?;
-    let row = row.ok_or_else(|| Error::Missing { what: "surface", id: surface.to_string() })?;
+/// Surfaces as they are, each with its number.
+pub(crate) async fn load(w: &mut Writing, surfaces: &[i64]) -> Result<Vec<(i64, Before)>> {
+    let mut found = Vec::with_capacity(surfaces.len());
+    for some in in_statements(surfaces) {
+        let statement = format!(
+            "SELECT surface.kind, surface.document_id, surface.eval_id, surface.judged, surface.profile, surface.known,
+                    surface.headline, surface.headline_since_s, surface.reach, surface.reach_reason,
+                    surface.reach_since_s, surface.reach_probes, surface.streak, surface.streak_outcome,
+                    surface.streak_since_s, surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info,
+                    surface.n_security, surface.evaluations, surface.first_evaluated_s, surface.last_evaluated_s,
+                    surface.last_ok_s, surface.last_attempt_s, surface.etag, surface.last_modified, surface.retired_s,
+                    eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying,
+                    surface.verify_from_s, surface.host_id, surface.address, surface.certificate, surface.leaf,
+                    surface.server, surface.id, surface.paused, eval.context_hash,
+                    CASE WHEN served.body IS NULL THEN NULL ELSE served.hash END
+             FROM surface
+             LEFT JOIN eval ON eval.id = surface.eval_id
+             LEFT JOIN document ON document.id = eval.document_id
+             LEFT JOIN document AS served ON served.id = surface.document_id
+             WHERE surface.id IN {}",
+            places(1, some.len())
+        );
+        for row in w.rows_of(statement, some).await? {
+            found.push((row.try_get(38)?, before(&row)?));
+        }
+    }
+    Ok(found)
+}
+
+fn before(row: &AnyRow) -> Result<Before> {
+    let eval: Option<i64> = row.try_get(2)?;
     let ruleset: Option<i64> = row.try_get(28)?;
-    let evaluated = match ruleset {
-        Some(ruleset) => Some((ruleset, row.try_get(29)?, row.try_get(30)?)),
+    let evaluated = match eval.zip(ruleset) {
+        Some((eval, ruleset)) => {
+            let (document, context) = (row.try_get(29)?, row.try_get(40)?);
+            Some((Earlier { eval, document, ruleset, context }, row.try_get(30)?))
+        }
         None => None,
     };
     Ok(Before {
         kind: word("surface", row.try_get(0)?)?,
         host: row.try_get(33)?,
+        paused: row.try_get::<i64, _>(39)? != 0,
         place: Place {
             address: row.try_get(34)?,
             certificate: row.try_get(35)?,
@@ -406,7 +482,8 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
             server: row.try_get(37)?,
         },
         document: row.try_get(1)?,
-        eval: row.try_get(2)?,
+        document_hash: row.try_get(41)?,
+        eval,
         judged: Bits::from_bytes(&row.try_get::<Option<Vec<u8>>, _>(3)?.unwrap_or_default()),
         profile: row.try_get(4)?,
         known: word_or_none("surface", row.try_get(5)?)?,
@@ -438,6 +515,48 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
         verifying: Episode::of(row.try_get(31)?, row.try_get(32)?),
         evaluated,
     })
+}
+
+impl Before {
+    /// The surface as it was written after a look: what the next look in the same batch begins with.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one surface, each made by one step")]
+    fn moved_on(
+        self,
+        seen: &Observation,
+        after: &After,
+        reach: Reach,
+        reach_probes: i64,
+        plan: Plan,
+        at_s: i64,
+    ) -> Before {
+        Before {
+            place: seen.place.as_ref().map_or_else(|| self.place.clone(), kept_place),
+            document: after.document,
+            document_hash: match &seen.served {
+                _ if after.document == self.document => self.document_hash.clone(),
+                Served::Body(body) if after.body_is_kept => Some(body.hash.to_vec()),
+                _ => None,
+            },
+            eval: after.eval,
+            judged: after.judged.clone(),
+            profile: after.profile.clone(),
+            known: after.known,
+            headline: after.headline,
+            headline_since_s: headline_since_s(seen, &self, after, at_s),
+            reach,
+            reach_probes,
+            counts: after.counts,
+            evaluations: after.evaluations,
+            first_evaluated_s: after.first_evaluated_s,
+            last_evaluated_s: after.last_evaluated_s,
+            last_ok_s: last_ok(seen, &self, at_s),
+            last_attempt_s: last_attempt(seen, &self, at_s),
+            validators: validators(seen, &self, after),
+            verifying: plan.episode,
+            evaluated: after.evaluated.clone().or(self.evaluated),
+            ..self
+        }
+    }
 }
 
 /// How the surface stands after this look.
@@ -571,17 +690,28 @@ fn moved_place(before: &Place, now: &Place) -> Option<(String, String)> {
 async fn keep_place(w: &mut Writing, seen: &Observation, before: &Before) -> Result<()> {
     let Some(place) = seen.place.as_ref().filter(|place| **place != before.place) else { return Ok(()) };
     let prefix = place.address.as_deref().and_then(incidents::prefix_of);
-    let text = |text: &Option<String>| clean_or_none(text.as_deref().map(|text| shortened(text, 200)).as_deref());
+    let kept = kept_place(place);
     sqlx::query("UPDATE surface SET address = $2, prefix = $3, certificate = $4, leaf = $5, server = $6 WHERE id = $1")
         .bind(seen.surface.0)
-        .bind(text(&place.address))
+        .bind(kept.address)
         .bind(prefix)
-        .bind(text(&place.certificate))
-        .bind(text(&place.leaf))
-        .bind(text(&place.server))
+        .bind(kept.certificate)
+        .bind(kept.leaf)
+        .bind(kept.server)
         .execute(w.on())
         .await?;
     Ok(())
+}
+
+/// A place as its columns take it.
+fn kept_place(place: &Place) -> Place {
+    let text = |text: &Option<String>| text.as_deref().map(|text| shortened(text, 200));
+    Place {
+        address: text(&place.address),
+        certificate: text(&place.certificate),
+        leaf: text(&place.leaf),
+        server: text(&place.server),
+    }
 }
 
 /// Closes and opens the span of reach when the state moved. Gives the observations in the present span.
@@ -658,23 +788,35 @@ async fn tell_throttled(
     events::append(w, at_s, news).await
 }
 
-/// Keeps the document and the span in which it is served. Gives the document the surface serves now, and whether it is
-/// another than before.
+/// The document that a look leaves a surface with.
+struct Stands {
+    document: Option<i64>,
+    /// It is another than before, which was one.
+    is_other: bool,
+    /// What was served is kept with its bytes, or none were served.
+    is_kept: bool,
+}
+
+/// Keeps the document and the span in which it is served.
 async fn keep_document(
     w: &mut Writing,
     seen: &Observation,
     before: &Before,
     target: Option<i64>,
     at_s: i64,
-) -> Result<(Option<i64>, bool)> {
-    let document = match &seen.served {
-        Served::Nothing | Served::Unchanged => return Ok((before.document, false)),
-        Served::Kept(document) => document.0,
-        Served::Body(body) if w.keeps_bodies => documents::keep(w, before.kind, body, at_s).await?,
-        Served::Body(body) => documents::keep_hash(w, before.kind, body, at_s).await?,
+) -> Result<Stands> {
+    let as_before = Stands { document: before.document, is_other: false, is_kept: true };
+    let (document, is_kept) = match &seen.served {
+        Served::Nothing | Served::Unchanged => return Ok(as_before),
+        Served::Body(body) if before.document_hash.as_deref() == Some(&body.hash) => return Ok(as_before),
+        Served::Kept(document) => (document.0, true),
+        Served::Body(body) => match before.document {
+            Some(old) if says_nothing_new(w, seen, before, old, body, at_s).await? => return Ok(as_before),
+            _ => keep_body(w, seen, before, body, at_s).await?,
+        },
     };
     if before.document == Some(document) {
-        return Ok((Some(document), false));
+        return Ok(Stands { is_kept, ..as_before });
     }
     if before.document.is_some() {
         sqlx::query("UPDATE doc_span SET to_s = $2 WHERE surface_id = $1 AND to_s IS NULL")
@@ -710,7 +852,39 @@ async fn keep_document(
         };
         events::append(w, at_s, news).await?;
     }
-    Ok((Some(document), before.document.is_some()))
+    Ok(Stands { document: Some(document), is_other: before.document.is_some(), is_kept })
+}
+
+/// Whether another body differs from the one before only where this surface's differ at every fetch.
+async fn says_nothing_new(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    old: i64,
+    body: &Body,
+    at_s: i64,
+) -> Result<bool> {
+    if before.document_hash.is_none() {
+        return Ok(false);
+    }
+    volatile::says_nothing_new(w, seen.surface.0, old, body, before.last_ok_s, at_s).await
+}
+
+/// Keeps a body, or of it only the hash where there is no room or too many came in a day. Its number, and whether the bytes
+/// are kept.
+async fn keep_body(
+    w: &mut Writing,
+    seen: &Observation,
+    before: &Before,
+    body: &Body,
+    at_s: i64,
+) -> Result<(i64, bool)> {
+    let is_kept = w.keeps_bodies && !volatile::has_enough(w, seen.surface.0, at_s).await?;
+    let document = match is_kept {
+        true => documents::keep(w, before.kind, body, at_s).await?,
+        false => documents::keep_hash(w, before.kind, body, at_s).await?,
+    };
+    Ok((document, is_kept))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one observation, each loaded once")]
@@ -727,20 +901,22 @@ async fn judge(
 ) -> Result<After> {
     let is_of_document = !matches!(seen.served, Served::Nothing);
     let judged_document = document.filter(|_| is_of_document);
-    let kept = judged::keep(w, catalogue, judged_document, before.eval, judged, at_s).await?;
+    let earlier = before.evaluated.as_ref().map(|(earlier, _)| earlier);
+    let kept = judged::keep(w, catalogue, judged_document, earlier, judged, at_s).await?;
     let evaluations = before.evaluations + i64::from(!seen.is_verification);
     let ruleset = |id: i64| catalogue.ruleset(id).ok_or_else(|| Error::corrupt("ruleset", id));
-    let rules_before = match &before.evaluated {
-        Some((id, ..)) if *id != judged.ruleset.0 => Some(ruleset(*id)?),
+    let rules_before = match earlier {
+        Some(earlier) if earlier.ruleset != judged.ruleset.0 => Some(ruleset(earlier.ruleset)?),
         _ => None,
     };
-    let document_moved = document_moved(w, before, judged_document).await?;
+    let semantic_hash = semantic_hash(w, before, judged_document).await?;
+    let document_moved = document_moved(before, judged_document, semantic_hash.as_deref());
     let both_moved = rules_before.is_some() && document_moved;
-    let (fired_on_old, old_rules_fire, old_document_held_s) = match &before.evaluated {
-        Some((old_rules, old, _)) if both_moved => (
+    let (fired_on_old, old_rules_fire, old_document_held_s) = match earlier {
+        Some(earlier) if both_moved => (
             fired_on_old(w, catalogue, seen, before, judged).await?,
-            fired_as_remembered(w, judged_document, *old_rules).await?,
-            held_s(w, seen.surface.0, *old, at_s).await?,
+            fired_as_remembered(w, judged_document, earlier.ruleset).await?,
+            held_s(w, seen.surface.0, earlier.document, at_s).await?,
         ),
         _ => (None, None, 0),
     };
@@ -763,7 +939,9 @@ async fn judge(
         evaluated_s: before.first_evaluated_s.zip(before.last_evaluated_s),
         evaluations,
     };
-    let outcome = findings::step_all(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
+    let known = batch.ahead.findings(w, seen.surface.0).await?;
+    let (outcome, left) = findings::step_all(w, &mut batch.trends, catalogue, &occasion, &kept, known).await?;
+    batch.ahead.put_back_findings(seen.surface.0, left);
     let has_facts = before.evaluations > 0 || kept.fired.iter().any(|fired| fired.rule.describes());
     if has_facts && (before.eval != Some(kept.eval) || judged_document.is_none()) {
         findings::step_facts(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
@@ -776,6 +954,7 @@ async fn judge(
     Ok(After {
         document,
         document_changed: false,
+        body_is_kept: true,
         eval: Some(kept.eval),
         judged: judged_rules(&mut batch.trends, &before.judged, &kept, judged.is_whole(), &occasion),
         profile: if is_told { judged.profile.clone() } else { judged.profile.clone().or(before.profile.clone()) },
@@ -787,18 +966,37 @@ async fn judge(
         last_evaluated_s: Some(at_s),
         findings_moved: outcome.opened + outcome.resolved > 0,
         is_unconfirmed: Some(outcome.unconfirmed > 0),
+        evaluated: Some((
+            Earlier {
+                eval: kept.eval,
+                document: judged_document,
+                ruleset: judged.ruleset.0,
+                context: context_key(&judged.context_hash),
+            },
+            semantic_hash,
+        )),
     })
 }
 
+/// The semantic hash of a document that is judged.
+async fn semantic_hash(w: &mut Writing, before: &Before, document: Option<i64>) -> Result<Option<Vec<u8>>> {
+    match (&before.evaluated, document) {
+        (_, None) => Ok(None),
+        (Some((earlier, hash)), document) if earlier.document == document => Ok(hash.clone()),
+        (_, document) => Ok(sqlx::query_scalar("SELECT semantic_hash FROM document WHERE id = $1")
+            .bind(document)
+            .fetch_one(w.on())
+            .await?),
+    }
+}
+
 /// Whether this document says something else than the one judged last; spacing and order of members say nothing.
-async fn document_moved(w: &mut Writing, before: &Before, document: Option<i64>) -> Result<bool> {
-    let Some((_, old, old_hash)) = &before.evaluated else { return Ok(document.is_some()) };
-    let Some(document) = document.filter(|document| Some(*document) != *old) else {
-        return Ok(old.is_some() && document.is_none());
-    };
-    let hash: Option<Vec<u8>> =
-        sqlx::query_scalar("SELECT semantic_hash FROM document WHERE id = $1").bind(document).fetch_one(w.on()).await?;
-    Ok(hash.is_none() || hash != *old_hash)
+fn document_moved(before: &Before, document: Option<i64>, hash: Option<&[u8]>) -> bool {
+    let Some((Earlier { document: old, .. }, old_hash)) = &before.evaluated else { return document.is_some() };
+    if document.is_none() || document == *old {
+        return old.is_some() && document.is_none();
+    }
+    hash.is_none() || hash != old_hash.as_deref()
 }
 
 /// What the present rules say of the document as it was: as the observation tells, or as remembered.
@@ -812,8 +1010,8 @@ async fn fired_on_old(
     if let Some(slugs) = &seen.fires_on_old {
         return Ok(Some(slugs.iter().filter_map(|slug| catalogue.named(slug)).map(|rule| rule.id).collect()));
     }
-    let Some((_, old, _)) = &before.evaluated else { return Ok(None) };
-    fired_as_remembered(w, *old, judged.ruleset.0).await
+    let Some((earlier, _)) = &before.evaluated else { return Ok(None) };
+    fired_as_remembered(w, earlier.document, judged.ruleset.0).await
 }
 
 /// The rules of a set that fire on a document, where that was judged before.
@@ -890,6 +1088,7 @@ async fn gone(
 ) -> Result<()> {
     let surface = seen.surface.0;
     let ended = findings::end_all(w, &mut batch.trends, surface, target, Signal::DocumentGone, at_s).await?;
+    batch.ahead.forget_findings(surface);
     batch.recorded.resolved += ended;
     after.counts = Counts::default();
     after.headline = Headline::NotEvaluated;
@@ -926,14 +1125,21 @@ async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: 
 }
 
 /// Adds the probe to its day and sums the day up in its month. What was not tried is no probe.
-async fn keep_probe(w: &mut Writing, seen: &Observation, before: &Before, after: &After, at_s: i64) -> Result<()> {
+async fn keep_probe(
+    w: &mut Writing,
+    store: &mut Packed,
+    seen: &Observation,
+    before: &Before,
+    after: &After,
+    at_s: i64,
+) -> Result<()> {
     if matches!(seen.outcome, Outcome::Skipped(_)) {
         return Ok(());
     }
     let day = at_s / DAY_S;
     let last_day = before.last_attempt_s.map(|at_s| at_s / DAY_S);
     let mut packed = match last_day {
-        Some(last) if last == day => probes_of(w, seen.surface, day).await?,
+        Some(last) if last == day => store.day(w, seen.surface, day).await?,
         _ => Vec::new(),
     };
     let probe = Probe {
@@ -949,7 +1155,7 @@ async fn keep_probe(w: &mut Writing, seen: &Observation, before: &Before, after:
     packed.extend(probe.pack());
     let (month, day_of_month) = probes::month_of(day);
     let mut days = match last_day.map(probes::month_of) {
-        Some((last, _)) if last == month => days_of(w, seen.surface, month).await?,
+        Some((last, _)) if last == month => store.month(w, seen.surface, month).await?,
         _ => Vec::new(),
     };
     let headline = (after.first_evaluated_s.is_some() || seen.judged.is_some()).then_some(after.headline);
@@ -957,58 +1163,8 @@ async fn keep_probe(w: &mut Writing, seen: &Observation, before: &Before, after:
     if let Some(summed) = probes::Day::of(probes::probes(&packed), earlier.max(headline)) {
         probes::put_day(&mut days, day_of_month, &summed);
     }
-    write_probes(w, seen.surface, (day, packed), (month, days)).await
-}
-
-/// The packed probes of a day; empty where there are none.
-pub(crate) async fn probes_of(w: &mut Writing, surface: SurfaceId, day: i64) -> Result<Vec<u8>> {
-    let packed: Option<Vec<u8>> = sqlx::query_scalar("SELECT probes FROM probe_day WHERE surface_id = $1 AND day = $2")
-        .bind(surface.0)
-        .bind(day)
-        .fetch_optional(w.on())
-        .await?;
-    Ok(packed.unwrap_or_default())
-}
-
-/// The packed days of a month; empty where there are none.
-pub(crate) async fn days_of(w: &mut Writing, surface: SurfaceId, month: i64) -> Result<Vec<u8>> {
-    let days: Option<Vec<u8>> =
-        sqlx::query_scalar("SELECT days FROM surface_month WHERE surface_id = $1 AND month = $2")
-            .bind(surface.0)
-            .bind(month)
-            .fetch_optional(w.on())
-            .await?;
-    Ok(days.unwrap_or_default())
-}
-
-async fn write_probes(w: &mut Writing, surface: SurfaceId, day: (i64, Vec<u8>), month: (i64, Vec<u8>)) -> Result<()> {
-    write_day(w, surface, day).await?;
-    write_month(w, surface, month).await
-}
-
-pub(crate) async fn write_day(w: &mut Writing, surface: SurfaceId, (day, probes): (i64, Vec<u8>)) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO probe_day (surface_id, day, probes) VALUES ($1, $2, $3)
-         ON CONFLICT (surface_id, day) DO UPDATE SET probes = excluded.probes",
-    )
-    .bind(surface.0)
-    .bind(day)
-    .bind(probes)
-    .execute(w.on())
-    .await?;
-    Ok(())
-}
-
-pub(crate) async fn write_month(w: &mut Writing, surface: SurfaceId, (month, days): (i64, Vec<u8>)) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO surface_month (surface_id, month, days) VALUES ($1, $2, $3)
-         ON CONFLICT (surface_id, month) DO UPDATE SET days = excluded.days",
-    )
-    .bind(surface.0)
-    .bind(month)
-    .bind(days)
-    .execute(w.on())
-    .await?;
+    store.put_day(seen.surface, day, packed);
+    store.put_month(seen.surface, month, days);
     Ok(())
 }
 
@@ -1023,12 +1179,7 @@ async fn write_surface(
     plan: Plan,
     at_s: i64,
 ) -> Result<()> {
-    let is_new_word = after.headline != before.headline || before.headline_since_s.is_none() && seen.judged.is_some();
-    let headline_since_s = if is_new_word { Some(at_s) } else { before.headline_since_s };
-    // A body that was not kept is asked for whole again: "not modified" would leave nothing to judge.
-    let none = Validators::default();
-    let is_let_go = matches!(seen.served, Served::Body(_)) && !w.keeps_bodies;
-    let validators = if is_let_go { &none } else { seen.validators.as_ref().unwrap_or(&before.validators) };
+    let validators = validators(seen, before, after);
     sqlx::query(
         "UPDATE surface
          SET document_id = $2, eval_id = $3, judged = $4, profile = $5, known = $6, headline = $7,
@@ -1050,7 +1201,7 @@ async fn write_surface(
     .bind(after.profile.as_deref())
     .bind(after.known.map(Known::as_str))
     .bind(after.headline.as_str())
-    .bind(headline_since_s)
+    .bind(headline_since_s(seen, before, after, at_s))
     .bind(reach.state.as_str())
     .bind(reach.reason.as_deref())
     .bind(reach.since_s)
@@ -1070,8 +1221,8 @@ async fn write_surface(
     .bind(last_attempt(seen, before, at_s))
     .bind(seen.status.map(i64::from))
     .bind(i64::from(seen.took_ms))
-    .bind(clean_or_none(validators.etag.as_deref()))
-    .bind(clean_or_none(validators.last_modified.as_deref()))
+    .bind(validators.etag)
+    .bind(validators.last_modified)
     .bind(plan.next_due_s)
     .bind(plan.episode.map_or(0, |episode| episode.n))
     .bind(plan.episode.map(|episode| episode.from_s))
@@ -1083,6 +1234,25 @@ async fn write_surface(
     Ok(())
 }
 
+/// Since when the surface has its word.
+fn headline_since_s(seen: &Observation, before: &Before, after: &After, at_s: i64) -> Option<i64> {
+    let is_new = after.headline != before.headline || before.headline_since_s.is_none() && seen.judged.is_some();
+    if is_new { Some(at_s) } else { before.headline_since_s }
+}
+
+/// The validators to ask with next. A body that was not kept is asked for whole again: "not modified" would leave nothing to
+/// judge.
+fn validators(seen: &Observation, before: &Before, after: &After) -> Validators {
+    if !after.body_is_kept {
+        return Validators::default();
+    }
+    let validators = seen.validators.as_ref().unwrap_or(&before.validators);
+    Validators {
+        etag: clean_or_none(validators.etag.as_deref()),
+        last_modified: clean_or_none(validators.last_modified.as_deref()),
+    }
+}
+
 fn last_ok(seen: &Observation, before: &Before, at_s: i64) -> Option<i64> {
     if seen.outcome.is_up() { Some(at_s) } else { before.last_ok_s }
 }
@@ -1092,7 +1262,7 @@ fn last_attempt(seen: &Observation, before: &Before, at_s: i64) -> Option<i64> {
     if matches!(seen.outcome, Outcome::Skipped(_)) { before.last_attempt_s } else { Some(at_s) }
 }
 
-fn face(seen: &Observation, before: &Before, after: &After, reach: &Reach, at_s: i64) -> Face {
+fn face(seen: &Observation, before: &Before, after: &After, reach: &Reach, plan: Plan, at_s: i64) -> Face {
     Face {
         is_main: true,
         headline: after.headline,
@@ -1103,7 +1273,7 @@ fn face(seen: &Observation, before: &Before, after: &After, reach: &Reach, at_s:
         counts: after.counts,
         last_ok_s: last_ok(seen, before, at_s),
         last_attempt_s: last_attempt(seen, before, at_s),
-        next_due_s: seen.next_due_s,
+        next_due_s: plan.next_due_s.filter(|_| !before.paused),
     }
 }
 
@@ -1112,6 +1282,7 @@ async fn fold_target(
     w: &mut Writing,
     batch: &mut Batch,
     target: &TargetRow,
+    surface: i64,
     face: &Face,
     document_changed: bool,
     at_s: i64,
@@ -1120,9 +1291,11 @@ async fn fold_target(
         let is_main = target.role == Role::Main;
         targets::fold(&[Face { is_main, ..face.clone() }])
     } else {
-        targets::fold(&targets::faces(w, target.id).await?)
+        targets::fold(&batch.ahead.faces(w, target.id, surface, face).await?)
     };
-    targets::write_folded(w, &mut batch.trends, target, &folded, document_changed, at_s).await
+    let row = targets::write_folded(w, &mut batch.trends, target, &folded, document_changed, at_s).await?;
+    batch.ahead.put_back_target(row);
+    Ok(())
 }
 
 fn count_observation(batch: &mut Batch, seen: &Observation, after: &After) {

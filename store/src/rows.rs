@@ -117,6 +117,27 @@ pub(crate) fn key(text: &str) -> String {
     format!("{}…{}", &text[..cut], hex(&short_hash(text.as_bytes())))
 }
 
+/// Rows that one statement reads or writes: so few lengths that each stays prepared.
+const ROWS: [usize; 2] = [24, 6];
+
+/// Rows in portions for one statement each.
+pub(crate) fn in_statements<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let [many, some] = ROWS;
+    let whole = rows.chunks_exact(many);
+    let rest = whole.remainder().chunks_exact(some);
+    let last = rest.remainder();
+    whole.chain(rest).chain(last.chunks(1))
+}
+
+/// The placeholders of so many rows of so many columns: `($1, $2), ($3, $4)`.
+pub(crate) fn places(rows: usize, columns: usize) -> String {
+    let row = |n: usize| {
+        let places: Vec<String> = (1..=columns).map(|column| format!("${}", n * columns + column)).collect();
+        format!("({})", places.join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
+
 /// A set of small numbers as bits, for columns such as `surface.judged`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bits(Vec<u8>);
@@ -177,6 +198,15 @@ mod tests {
             assert_eq!(unpack("body", &pack(bytes).unwrap()).unwrap(), bytes);
         }
         assert!(unpack("body", b"no zstd").is_err());
+    }
+
+    #[test]
+    fn rows_come_in_portions_with_their_places() {
+        let rows: Vec<u8> = (0..24 + 6 + 2).collect();
+        let portions: Vec<usize> = in_statements(&rows).map(<[u8]>::len).collect();
+        assert_eq!(portions, [24, 6, 1, 1]);
+        assert_eq!(in_statements(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        assert_eq!(places(2, 3), "($1, $2, $3), ($4, $5, $6)");
     }
 
     #[test]

@@ -4,16 +4,21 @@
 //! packed probes for the days that keep every single one, the same days in their months. Nothing moves in a stretch, so
 //! nothing is judged, told or counted. Synthetic histories are made of these, with recorded observations in between.
 
+use std::collections::{BTreeSet, HashMap};
+
 use plumbline_rules::reach::Outcome;
 use sqlx::Row;
+use sqlx::any::AnyRow;
 
 use crate::Store;
+use crate::ahead::Packed;
 use crate::dialect::Writing;
 use crate::error::{Error, Result};
 use crate::ids::SurfaceId;
 use crate::probes::{self, Day, Probe};
 use crate::reach::{self, OutcomeClass, Reach};
-use crate::rows::{DAY_S, word, word_or_none};
+use crate::record::{self, Observation, Recorded};
+use crate::rows::{DAY_S, in_statements, places, word, word_or_none};
 use crate::words::Headline;
 
 /// Looks that came out alike, at even distances.
@@ -46,6 +51,11 @@ impl Stretch {
 
     fn last_s(&self) -> i64 {
         self.at(self.looks - 1)
+    }
+
+    /// Looks that say something of the surface: our own failures do not.
+    fn counted(&self) -> i64 {
+        if matches!(self.outcome, Outcome::CrawlerFault | Outcome::Skipped(_)) { 0 } else { self.looks }
     }
 
     fn probe(&self, at_s: i64) -> Probe {
@@ -108,31 +118,73 @@ impl Store {
     /// # Errors
     /// When a surface is unknown, when a stretch would move its state (then it is none), or the database fails.
     pub async fn keep_stretches(&self, stretches: &[Stretch], single_days_from: i64) -> Result<()> {
+        self.keep_and_record(stretches, single_days_from, &[]).await?;
+        Ok(())
+    }
+
+    /// The same, and after them records observations as [`Store::record`] does, in one transaction.
+    ///
+    /// # Errors
+    /// As [`Store::keep_stretches`] and [`Store::record`].
+    pub async fn keep_and_record(
+        &self,
+        stretches: &[Stretch],
+        single_days_from: i64,
+        observations: &[Observation],
+    ) -> Result<Recorded> {
+        let catalogue = self.present_catalogue().await?;
         let mut w = self.pools.write().await?;
-        for stretch in stretches.iter().filter(|stretch| stretch.looks > 0) {
-            let before = load(&mut w, stretch.surface).await?;
-            if before.retired {
-                continue;
-            }
-            must_be_quiet(&before, stretch)?;
-            keep_days(&mut w, stretch, &before, single_days_from).await?;
-            write(&mut w, stretch).await?;
-        }
-        w.commit().await
+        keep(&mut w, stretches, single_days_from).await?;
+        let recorded = record::all(&mut w, &catalogue, observations, 0).await?;
+        w.commit().await?;
+        Ok(recorded)
     }
 }
 
-async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
-    let row = sqlx::query(
-        "SELECT reach, reach_reason, reach_since_s, streak, streak_outcome, streak_since_s, headline,
-                first_evaluated_s, last_evaluated_s, last_attempt_s, retired_s
-         FROM surface
-         WHERE id = $1",
-    )
-    .bind(surface.0)
-    .fetch_optional(w.on())
-    .await?;
-    let row = row.ok_or_else(|| Error::Missing { what: "surface", id: surface.to_string() })?;
+async fn keep(w: &mut Writing, stretches: &[Stretch], single_days_from: i64) -> Result<()> {
+    let (mut known, mut packed) = read_ahead(w, stretches).await?;
+    for stretch in stretches.iter().filter(|stretch| stretch.looks > 0) {
+        let before = known
+            .get_mut(&stretch.surface.0)
+            .ok_or_else(|| Error::Missing { what: "surface", id: stretch.surface.to_string() })?;
+        if before.retired {
+            continue;
+        }
+        must_be_quiet(before, stretch)?;
+        keep_days(w, &mut packed, stretch, before, single_days_from).await?;
+        write(w, stretch).await?;
+        before.go_on(stretch);
+    }
+    packed.write(w).await
+}
+
+/// Surfaces before stretches, and the packed days and months of their last looks, where stretches go on.
+async fn read_ahead(w: &mut Writing, stretches: &[Stretch]) -> Result<(HashMap<i64, Before>, Packed)> {
+    let surfaces: BTreeSet<i64> = stretches.iter().map(|stretch| stretch.surface.0).collect();
+    let surfaces: Vec<i64> = surfaces.into_iter().collect();
+    let mut packed = Packed::default();
+    packed.read_last(w, &surfaces).await?;
+    Ok((load(w, &surfaces).await?, packed))
+}
+
+async fn load(w: &mut Writing, surfaces: &[i64]) -> Result<HashMap<i64, Before>> {
+    let mut found = HashMap::with_capacity(surfaces.len());
+    for some in in_statements(surfaces) {
+        let statement = format!(
+            "SELECT reach, reach_reason, reach_since_s, streak, streak_outcome, streak_since_s, headline,
+                    first_evaluated_s, last_evaluated_s, last_attempt_s, retired_s, id
+             FROM surface
+             WHERE id IN {}",
+            places(1, some.len())
+        );
+        for row in w.rows_of(statement, some).await? {
+            found.insert(row.try_get(11)?, before(&row)?);
+        }
+    }
+    Ok(found)
+}
+
+fn before(row: &AnyRow) -> Result<Before> {
     let (first, last): (Option<i64>, Option<i64>) = (row.try_get(7)?, row.try_get(8)?);
     Ok(Before {
         reach: Reach {
@@ -148,6 +200,15 @@ async fn load(w: &mut Writing, surface: SurfaceId) -> Result<Before> {
         last_attempt_s: row.try_get(9)?,
         retired: row.try_get::<Option<i64>, _>(10)?.is_some(),
     })
+}
+
+impl Before {
+    /// What a stretch leaves for the next one.
+    fn go_on(&mut self, stretch: &Stretch) {
+        self.reach.streak += stretch.counted();
+        self.has_word |= stretch.judged;
+        self.last_attempt_s = Some(stretch.last_s());
+    }
 }
 
 /// Nothing may move: neither the state, nor the third day of what is absent may pass.
@@ -175,47 +236,52 @@ fn must_be_quiet(before: &Before, stretch: &Stretch) -> Result<()> {
 }
 
 /// The probes of the days that keep them, and every day in its month.
-async fn keep_days(w: &mut Writing, stretch: &Stretch, before: &Before, single_days_from: i64) -> Result<()> {
+async fn keep_days(
+    w: &mut Writing,
+    packed: &mut Packed,
+    stretch: &Stretch,
+    before: &Before,
+    single_days_from: i64,
+) -> Result<()> {
     let last_day = before.last_attempt_s.map(|at_s| at_s / DAY_S);
     let end_day = stretch.last_s() / DAY_S;
     let headline = before.has_word.then_some(before.headline);
     let mut month: Option<(i64, Vec<u8>)> = None;
     for (day, looks) in stretch.days() {
-        let mut packed = match last_day {
-            Some(last) if last == day => crate::record::probes_of(w, stretch.surface, day).await?,
+        let mut probes = match last_day {
+            Some(last) if last == day => packed.day(w, stretch.surface, day).await?,
             _ => Vec::new(),
         };
-        looks.for_each(|n| packed.extend(stretch.probe(stretch.at(n)).pack()));
+        looks.for_each(|n| probes.extend(stretch.probe(stretch.at(n)).pack()));
         let (number, day_of_month) = probes::month_of(day);
         if month.as_ref().is_none_or(|(known, _)| *known != number) {
-            if let Some(done) = month.take() {
-                crate::record::write_month(w, stretch.surface, done).await?;
+            if let Some((done, days)) = month.take() {
+                packed.put_month(stretch.surface, done, days);
             }
             let days = match last_day.map(probes::month_of) {
-                Some((last, _)) if last == number => crate::record::days_of(w, stretch.surface, number).await?,
+                Some((last, _)) if last == number => packed.month(w, stretch.surface, number).await?,
                 _ => Vec::new(),
             };
             month = Some((number, days));
         }
         if let Some((_, days)) = &mut month {
             let earlier = probes::days(days).nth(day_of_month).flatten().and_then(|day| day.headline);
-            if let Some(summed) = Day::of(probes::probes(&packed), earlier.max(headline)) {
+            if let Some(summed) = Day::of(probes::probes(&probes), earlier.max(headline)) {
                 probes::put_day(days, day_of_month, &summed);
             }
         }
         if day >= single_days_from || day == end_day {
-            crate::record::write_day(w, stretch.surface, (day, packed)).await?;
+            packed.put_day(stretch.surface, day, probes);
         }
     }
-    match month {
-        Some(done) => crate::record::write_month(w, stretch.surface, done).await,
-        None => Ok(()),
+    if let Some((done, days)) = month {
+        packed.put_month(stretch.surface, done, days);
     }
+    Ok(())
 }
 
 /// The counters of the surface, and when its targets were last looked at.
 async fn write(w: &mut Writing, stretch: &Stretch) -> Result<()> {
-    let is_ours = matches!(stretch.outcome, Outcome::CrawlerFault | Outcome::Skipped(_));
     let is_up = stretch.outcome.is_up();
     let at_s = stretch.last_s();
     sqlx::query(
@@ -229,7 +295,7 @@ async fn write(w: &mut Writing, stretch: &Stretch) -> Result<()> {
     )
     .bind(stretch.surface.0)
     .bind(stretch.looks)
-    .bind(if is_ours { 0 } else { stretch.looks })
+    .bind(stretch.counted())
     .bind(if stretch.judged { stretch.looks } else { 0 })
     .bind(at_s)
     .bind(i64::from(is_up))

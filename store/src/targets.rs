@@ -11,7 +11,7 @@ use crate::events::{self, News};
 use crate::findings;
 use crate::ids::{SourceId, TargetId};
 use crate::reach::gravity;
-use crate::rows::{clean, key, shortened, word, word_or_none};
+use crate::rows::{clean, in_statements, key, places, shortened, word, word_or_none};
 use crate::trends::Trends;
 use crate::words::{
     EventKind, Headline, Known, ReachState, RetireReason, Role, SurfaceKind, TargetKind, headline_rank,
@@ -539,14 +539,23 @@ pub(crate) struct Tied<'a> {
     pub(crate) interval_s: Option<i64>,
 }
 
-/// Makes these the surfaces that a target leads to, beside its own. Gives how many are new to it.
+/// What linking came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Linked {
+    /// Surfaces that are new to the target.
+    pub(crate) new: usize,
+    /// Surfaces came or went.
+    pub(crate) is_other: bool,
+}
+
+/// Makes these the surfaces that a target leads to, beside its own.
 pub(crate) async fn link(
     w: &mut Writing,
     trends: &mut Trends,
     target: i64,
     links: &[Link],
     now_s: i64,
-) -> Result<usize> {
+) -> Result<Linked> {
     let rows = sqlx::query(
         "SELECT surface_id, role FROM target_surface WHERE target_id = $1 AND removed_s IS NULL AND role <> 'main'",
     )
@@ -563,14 +572,17 @@ pub(crate) async fn link(
         let tied = Tied { kind: link.kind, url: &link.url, role: link.role, host, interval_s: None };
         named.push((tie(w, target, &tied, now_s).await?, link.role));
     }
+    let mut is_other = named.len() != before.len();
     for (surface, role) in before.iter().filter(|tie| !named.contains(tie)) {
         untie(w, trends, target, *surface, *role, now_s).await?;
+        is_other = true;
     }
     let new = named.iter().filter(|tie| !before.contains(tie)).count();
-    if new > 0 || named.len() != before.len() {
+    is_other |= new > 0;
+    if is_other {
         refold(w, trends, target, now_s).await?;
     }
-    Ok(new)
+    Ok(Linked { new, is_other })
 }
 
 /// Ties a surface to a target, making it (due at once) when nobody named it before.
@@ -808,27 +820,35 @@ pub(crate) struct TargetRow {
     pub(crate) headline: Headline,
     pub(crate) headline_since_s: Option<i64>,
     pub(crate) reach: ReachState,
+    pub(crate) reach_since_s: Option<i64>,
+    pub(crate) profile: Option<String>,
+    pub(crate) known: Option<Known>,
     pub(crate) n_surfaces: i64,
     pub(crate) counts: Counts,
     /// As what it shows the surface it was found by.
     pub(crate) role: Role,
 }
 
-/// The targets that show a surface.
-pub(crate) async fn showing(w: &mut Writing, surface: i64) -> Result<Vec<TargetRow>> {
-    let rows = sqlx::query(
-        "SELECT target.id, target.kind, target.headline, target.headline_since_s, target.reach, target.n_surfaces,
-                target.n_blocking, target.n_error, target.n_warn, target.n_info, target.n_security,
-                target_surface.role
-         FROM target_surface
-         JOIN target ON target.id = target_surface.target_id
-         WHERE target_surface.surface_id = $1 AND target_surface.removed_s IS NULL AND target.retired_s IS NULL
-         ORDER BY target.id",
-    )
-    .bind(surface)
-    .fetch_all(w.on())
-    .await?;
-    rows.iter().map(target_row).collect()
+/// The targets that show surfaces, each with the surface.
+pub(crate) async fn showing(w: &mut Writing, surfaces: &[i64]) -> Result<Vec<(i64, TargetRow)>> {
+    let mut found = Vec::with_capacity(surfaces.len());
+    for some in in_statements(surfaces) {
+        let statement = format!(
+            "SELECT target.id, target.kind, target.headline, target.headline_since_s, target.reach, target.n_surfaces,
+                    target.n_blocking, target.n_error, target.n_warn, target.n_info, target.n_security,
+                    target.reach_since_s, target.profile, target.known, target_surface.role, target_surface.surface_id
+             FROM target_surface
+             JOIN target ON target.id = target_surface.target_id
+             WHERE target_surface.surface_id IN {}
+               AND target_surface.removed_s IS NULL AND target.retired_s IS NULL
+             ORDER BY target_surface.surface_id, target.id",
+            places(1, some.len())
+        );
+        for row in w.rows_of(statement, some).await? {
+            found.push((row.try_get(15)?, target_row(&row)?));
+        }
+    }
+    Ok(found)
 }
 
 fn target_row(row: &sqlx::any::AnyRow) -> Result<TargetRow> {
@@ -838,6 +858,9 @@ fn target_row(row: &sqlx::any::AnyRow) -> Result<TargetRow> {
         headline: word("target", row.try_get(2)?)?,
         headline_since_s: row.try_get(3)?,
         reach: word("target", row.try_get(4)?)?,
+        reach_since_s: row.try_get(11)?,
+        profile: row.try_get(12)?,
+        known: word_or_none("target", row.try_get(13)?)?,
         n_surfaces: row.try_get(5)?,
         counts: Counts {
             blocking: row.try_get(6)?,
@@ -846,7 +869,7 @@ fn target_row(row: &sqlx::any::AnyRow) -> Result<TargetRow> {
             info: row.try_get(9)?,
             security: row.try_get(10)?,
         },
-        role: word("role", row.try_get(11)?)?,
+        role: word("role", row.try_get(14)?)?,
     })
 }
 
@@ -854,7 +877,7 @@ fn target_row(row: &sqlx::any::AnyRow) -> Result<TargetRow> {
 pub(crate) async fn refold(w: &mut Writing, trends: &mut Trends, target: i64, now_s: i64) -> Result<()> {
     let row = sqlx::query(
         "SELECT id, kind, headline, headline_since_s, reach, n_surfaces,
-                n_blocking, n_error, n_warn, n_info, n_security, 'main'
+                n_blocking, n_error, n_warn, n_info, n_security, reach_since_s, profile, known, 'main'
          FROM target
          WHERE id = $1 AND retired_s IS NULL",
     )
@@ -862,35 +885,40 @@ pub(crate) async fn refold(w: &mut Writing, trends: &mut Trends, target: i64, no
     .fetch_optional(w.on())
     .await?;
     let Some(row) = row else { return Ok(()) };
-    let faces = faces(w, target).await?;
-    write_folded(w, trends, &target_row(&row)?, &fold(&faces), false, now_s).await
+    let faces: Vec<Face> = faces(w, &[target]).await?.into_iter().map(|(_, _, face)| face).collect();
+    write_folded(w, trends, &target_row(&row)?, &fold(&faces), false, now_s).await?;
+    Ok(())
 }
 
-/// What surfaces give to their targets, those of `$which`.
+/// What surfaces give to their targets.
 macro_rules! faces_sql {
-    ($which:literal) => {
-        concat!(
-            "SELECT surface.headline, surface.reach, surface.reach_since_s, surface.profile, surface.known,
-                    surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info, surface.n_security,
-                    surface.last_ok_s, surface.last_attempt_s, surface.next_due_s, target_surface.role,
-                    target_surface.target_id
-             FROM target_surface
-             JOIN surface ON surface.id = target_surface.surface_id
-             WHERE ",
-            $which,
-            " AND target_surface.removed_s IS NULL
-             ORDER BY surface.id"
-        )
+    () => {
+        "SELECT surface.headline, surface.reach, surface.reach_since_s, surface.profile, surface.known,
+                surface.n_blocking, surface.n_error, surface.n_warn, surface.n_info, surface.n_security,
+                surface.last_ok_s, surface.last_attempt_s, surface.next_due_s, target_surface.role,
+                target_surface.target_id, surface.id
+         FROM target_surface
+         JOIN surface ON surface.id = target_surface.surface_id
+         WHERE target_surface.removed_s IS NULL"
     };
 }
 
 /// The surfaces of all targets.
-pub(crate) const ALL_FACES: &str = faces_sql!("1 = 1");
+pub(crate) const ALL_FACES: &str = concat!(faces_sql!(), " ORDER BY surface.id");
 
-/// The surfaces of a target.
-pub(crate) async fn faces(w: &mut Writing, target: i64) -> Result<Vec<Face>> {
-    let rows = sqlx::query(faces_sql!("target_surface.target_id = $1")).bind(target).fetch_all(w.on()).await?;
-    rows.iter().map(face).collect()
+/// The surfaces of targets, each with the number of its target and its own.
+pub(crate) async fn faces(w: &mut Writing, targets: &[i64]) -> Result<Vec<(i64, i64, Face)>> {
+    let mut found = Vec::with_capacity(targets.len());
+    for some in in_statements(targets) {
+        let statement = format!(
+            concat!(faces_sql!(), " AND target_surface.target_id IN {} ORDER BY surface.id"),
+            places(1, some.len())
+        );
+        for row in w.rows_of(statement, some).await? {
+            found.push((row.try_get(14)?, row.try_get(15)?, face(&row)?));
+        }
+    }
+    Ok(found)
 }
 
 /// A row of what surfaces give to their targets.
@@ -916,6 +944,7 @@ pub(crate) fn face(row: &sqlx::any::AnyRow) -> Result<Face> {
 }
 
 /// Writes the folded row, counts what moved and tells of a changed headline. `document_moved` alone also is a change.
+/// Gives the row as it is then.
 pub(crate) async fn write_folded(
     w: &mut Writing,
     trends: &mut Trends,
@@ -923,7 +952,7 @@ pub(crate) async fn write_folded(
     folded: &Face,
     document_moved: bool,
     now_s: i64,
-) -> Result<()> {
+) -> Result<TargetRow> {
     let is_other_word = folded.headline != before.headline;
     let moved = is_other_word || folded.counts != before.counts || document_moved;
     let was_judged = before.headline_since_s.is_some();
@@ -932,34 +961,21 @@ pub(crate) async fn write_folded(
     } else {
         before.headline_since_s
     };
-    sqlx::query(
-        "UPDATE target
-         SET headline = $2, headline_rank = $3, headline_since_s = $4, reach = $5, reach_since_s = $6,
-             profile = $7, known = $8, n_blocking = $9, n_error = $10, n_warn = $11, n_info = $12, n_security = $13,
-             last_ok_s = $14, last_attempt_s = $15, next_due_s = $16,
-             changed_s = CASE WHEN $17 = 1 THEN $18 ELSE changed_s END
-         WHERE id = $1",
-    )
-    .bind(before.id)
-    .bind(folded.headline.as_str())
-    .bind(headline_rank(folded.headline))
-    .bind(since)
-    .bind(folded.reach.as_str())
-    .bind(folded.reach_since_s)
-    .bind(folded.profile.as_deref())
-    .bind(folded.known.map(Known::as_str))
-    .bind(folded.counts.blocking)
-    .bind(folded.counts.error)
-    .bind(folded.counts.warn)
-    .bind(folded.counts.info)
-    .bind(folded.counts.security)
-    .bind(folded.last_ok_s)
-    .bind(folded.last_attempt_s)
-    .bind(folded.next_due_s)
-    .bind(i64::from(moved))
-    .bind(now_s)
-    .execute(w.on())
-    .await?;
+    let after = TargetRow {
+        headline: folded.headline,
+        headline_since_s: since,
+        reach: folded.reach,
+        reach_since_s: folded.reach_since_s,
+        profile: folded.profile.clone(),
+        known: folded.known,
+        counts: folded.counts,
+        ..before.clone()
+    };
+    if moved || !after.says_what(before) {
+        write_row(w, &after, folded, moved, now_s).await?;
+    } else {
+        write_moments(w, before.id, folded).await?;
+    }
     if is_other_word || folded.reach != before.reach {
         trends.population(before.kind, before.headline, before.reach, -1);
         trends.population(before.kind, folded.headline, folded.reach, 1);
@@ -973,6 +989,63 @@ pub(crate) async fn write_folded(
         };
         events::append(w, now_s, news).await?;
     }
+    Ok(after)
+}
+
+impl TargetRow {
+    /// Whether it says what the other says, of the same target.
+    fn says_what(&self, other: &TargetRow) -> bool {
+        self.headline == other.headline
+            && self.headline_since_s == other.headline_since_s
+            && self.reach == other.reach
+            && self.reach_since_s == other.reach_since_s
+            && self.profile == other.profile
+            && self.known == other.known
+            && self.counts == other.counts
+    }
+}
+
+async fn write_row(w: &mut Writing, row: &TargetRow, folded: &Face, moved: bool, now_s: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE target
+         SET headline = $2, headline_rank = $3, headline_since_s = $4, reach = $5, reach_since_s = $6,
+             profile = $7, known = $8, n_blocking = $9, n_error = $10, n_warn = $11, n_info = $12, n_security = $13,
+             last_ok_s = $14, last_attempt_s = $15, next_due_s = $16,
+             changed_s = CASE WHEN $17 = 1 THEN $18 ELSE changed_s END
+         WHERE id = $1",
+    )
+    .bind(row.id)
+    .bind(row.headline.as_str())
+    .bind(headline_rank(row.headline))
+    .bind(row.headline_since_s)
+    .bind(row.reach.as_str())
+    .bind(row.reach_since_s)
+    .bind(row.profile.as_deref())
+    .bind(row.known.map(Known::as_str))
+    .bind(row.counts.blocking)
+    .bind(row.counts.error)
+    .bind(row.counts.warn)
+    .bind(row.counts.info)
+    .bind(row.counts.security)
+    .bind(folded.last_ok_s)
+    .bind(folded.last_attempt_s)
+    .bind(folded.next_due_s)
+    .bind(i64::from(moved))
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+/// Most looks move nothing but these, which stand in no index.
+async fn write_moments(w: &mut Writing, target: i64, folded: &Face) -> Result<()> {
+    sqlx::query("UPDATE target SET last_ok_s = $2, last_attempt_s = $3, next_due_s = $4 WHERE id = $1")
+        .bind(target)
+        .bind(folded.last_ok_s)
+        .bind(folded.last_attempt_s)
+        .bind(folded.next_due_s)
+        .execute(w.on())
+        .await?;
     Ok(())
 }
 

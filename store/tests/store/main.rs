@@ -19,4 +19,5 @@ mod support;
 mod surfaces;
 mod targets;
 mod views;
+mod volatile;
 mod walks;

@@ -1,19 +1,20 @@
 //! Observations: what moves, what must not, and what is remembered of it.
 
-use plumbline_rules::reach::Outcome;
+use plumbline_rules::reach::{Outcome, Unreachable};
 use plumbline_store::documents::KEPT_BYTES;
 use plumbline_store::judged::{Judged, Said};
 use plumbline_store::probes;
 use plumbline_store::reach::OutcomeClass;
 use plumbline_store::record::{Observation, Recorded, Served};
 use plumbline_store::rulesets::RuleFacts;
-use plumbline_store::words::{CrawlKind, Evidence, Headline, ReachState};
+use plumbline_store::targets::Link;
+use plumbline_store::words::{CrawlKind, Evidence, Headline, ReachState, Role, SurfaceKind};
 use plumbline_store::{Error, Store, SurfaceId};
 use sqlx::Row;
 
 use crate::support::{
-    DAY, HOUR, NOON, body, events, for_each_database, judged, number, one_card, record_confirmed, rules, ruleset, seen,
-    unseen,
+    DAY, HOUR, NOON, body, card, domains, events, for_each_database, judged, number, one_card, record_confirmed, rules,
+    ruleset, seen, surface_of, unseen,
 };
 
 /// The finding of `a2a/e` in words: state, opened_as, cause, resolution.
@@ -726,4 +727,93 @@ async fn hostile_occurrences_and_headers_do_no_harm() {
         assert_eq!((places.len(), places[0].message.chars().count()), (1000, 1000));
     })
     .await;
+}
+
+/// Every row of a table as text, on SQLite.
+async fn rows(store: &Store, table: &str) -> String {
+    let columns: String =
+        sqlx::query_scalar("SELECT group_concat('quote(' || name || ')', ' || '','' || ') FROM pragma_table_info($1)")
+            .bind(table)
+            .fetch_one(store.writer())
+            .await
+            .unwrap();
+    let all = format!(
+        "SELECT COALESCE(group_concat(one, char(10)), '') FROM (SELECT {columns} AS one FROM {table} ORDER BY 1)"
+    );
+    sqlx::query_scalar(sqlx::AssertSqlSafe(all)).fetch_one(store.writer()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_batch_comes_to_what_its_looks_come_to_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut told = Vec::new();
+    for batch in [1, 3, 100] {
+        let file = folder.path().join(format!("{batch}.db"));
+        let store = Store::open(file.to_str().unwrap()).await.unwrap();
+        let rules = ruleset(&store).await;
+        let first = one_card(&store).await;
+        let source = domains(&store).await;
+        store.add_targets(source, &[card("a.example"), card("b.example")], NOON).await.unwrap();
+        let second = surface_of(&store, "b.example").await;
+        let link = |host: &str| Link {
+            kind: SurfaceKind::Openapi,
+            url: format!("https://{host}/openapi.json"),
+            role: Role::Metadata,
+            host: None,
+        };
+        let mut looks = Vec::new();
+        for (n, letters) in ["P", "F", "F", "P", "P", "F", "F"].into_iter().enumerate() {
+            let at = NOON + i64::try_from(n).unwrap() * 5000;
+            let letter = letters.chars().next().unwrap();
+            let say = judged(rules, &[("a2a/e", letter), ("a2a/w", 'F'), ("a2a/f", 'F')]);
+            let mut main = seen(first, at, &format!("{{\"n\":{n},\"a\":[{n}]}}"), say.clone());
+            main.links = Some([link("a.example"), link("c.example")].into_iter().take(1 + n % 2).collect());
+            looks.push(main);
+            looks.push(Observation {
+                is_verification: true,
+                ..seen(first, at + 60, &format!("{{\"n\":{n},\"a\":[{n}]}}"), say.clone())
+            });
+            looks.push(seen(second, at + 70, "{}", say));
+            let silent = Outcome::Unreachable(Unreachable::Refused);
+            looks.push(Observation {
+                outcome: silent,
+                served: Served::Nothing,
+                judged: None,
+                ..looks[looks.len() - 1].clone()
+            });
+        }
+        for some in looks.chunks(batch) {
+            store.record(some).await.unwrap();
+        }
+        let mut all = String::new();
+        for table in [
+            "surface",
+            "target",
+            "target_surface",
+            "finding",
+            "finding_span",
+            "fact_span",
+            "reach_span",
+            "doc_span",
+            "document",
+            "eval",
+            "deploy",
+            "event",
+            "probe_day",
+            "surface_month",
+            "rule_day",
+            "cohort_day",
+        ] {
+            all.push_str(&format!("{table}\n{}\n", rows(&store, table).await));
+        }
+        store.close().await;
+        told.push(all);
+    }
+    assert!(told[0].contains("'again unknown'"), "something moves");
+    for other in &told[1..] {
+        for (one, other) in told[0].lines().zip(other.lines()) {
+            assert_eq!(one, other);
+        }
+        assert_eq!(&told[0], other);
+    }
 }
