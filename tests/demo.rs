@@ -66,6 +66,22 @@ fn what_holds_something_is_not_filled_unless_somebody_says_so() {
 }
 
 #[test]
+fn a_demonstration_that_was_broken_off_is_called_that() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let path = folder.path().join("a.db");
+        let store = Store::open(path.to_str().expect("a plain path")).await.expect("it opens");
+        store.is_demonstration("two targets").await.expect("it begins");
+        store.close().await;
+    });
+    let refused = demo(folder.path(), "a.db", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("broken off") && said.contains("delete the file"), "{said}");
+}
+
+#[test]
 fn judging_again_by_other_rules_opens_what_they_bring_and_no_regression() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(demo(folder.path(), "a.db", &[]).status.success());

@@ -18,9 +18,9 @@ use plumbline_store::words::{CrawlKind, CrawlState, Role, SourceKind, SurfaceKin
 use plumbline_store::{CrawlId, SourceId, Store};
 use tokio::sync::mpsc;
 
-use super::documents::{self, Form};
+use super::documents;
 use super::looks::{Chunk, Observer, Release};
-use super::world::{Act, BASES, DAY_S, Place, World};
+use super::world::{BASES, DAY_S, Place, World};
 use crate::settings::Settings;
 
 /// Rules that come with the second release, and with the third.
@@ -38,8 +38,11 @@ const HOLDER: &str = "demo/1.1";
 /// How long a round lasts, in seconds.
 const ROUND_S: i64 = DAY_S / 4;
 
-/// Days between two lists of who is watched by address.
-const LIST_EVERY: i64 = 7;
+/// Days between two counts of the cohorts in the past, and between two sweeps of what is kept for some days only.
+const COUNT_EVERY: i64 = 7;
+
+/// Days between two whole lists of who is watched by address, which show who left.
+const LIST_EVERY: i64 = 28;
 
 /// How far filling has come.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,7 +126,7 @@ impl<'s> Filling<'s> {
         while from_s < extent.end_s {
             let to_s = ((from_s / DAY_S + 1) * DAY_S).min(extent.end_s);
             self.day(from_s, to_s).await?;
-            if (from_s / DAY_S) % LIST_EVERY == 0 {
+            if (from_s / DAY_S) % COUNT_EVERY == 0 {
                 self.sweep(Job::Probes, to_s).await?;
             }
             self.count(to_s, extent.end_s).await?;
@@ -138,7 +141,7 @@ impl<'s> Filling<'s> {
     /// Counts the cohorts: each day of the last quarter, and once a week before.
     async fn count(&self, to_s: i64, end_s: i64) -> Result<()> {
         let is_recent = end_s - to_s < 90 * DAY_S;
-        if is_recent || (to_s / DAY_S) % LIST_EVERY == 0 {
+        if is_recent || (to_s / DAY_S) % COUNT_EVERY == 0 {
             self.store.count_cohorts(to_s - 1).await?;
         }
         Ok(())
@@ -192,7 +195,7 @@ impl<'s> Filling<'s> {
         Ok(())
     }
 
-    /// Who is watched by domain or address: the new ones each day, everybody once a week, so that those who left are gone.
+    /// Who is watched by domain or address: the new ones each day, everybody now and then, so that those who left are gone.
     async fn name(&mut self, from_s: i64, to_s: i64) -> Result<()> {
         let mut new: HashMap<Place, Vec<u32>> = HashMap::new();
         let mut entries = Vec::new();
@@ -284,12 +287,7 @@ impl<'s> Filling<'s> {
         }
         observer.moved = elsewhere;
         observer.left = staying;
-        for thing in gone {
-            for face in observer.world.things[thing as usize].faces.clone() {
-                let face = &mut observer.world.faces[face as usize];
-                face.is_over |= face.form != Form::Issuer;
-            }
-        }
+        gone.into_iter().for_each(|thing| observer.world.leave(thing));
         Ok(entries)
     }
 
@@ -312,11 +310,7 @@ impl<'s> Filling<'s> {
                 if let Feed::Listed(document) = surface.from {
                     observer.listed.insert(face, document);
                 }
-                let look_s = at_s + 30 + i64::from(face % 1500);
-                observer.world.agenda.push(std::cmp::Reverse((look_s, face, Act::Look)));
-                if observer.world.faces[face as usize].last_s.is_some() {
-                    observer.world.agenda.push(std::cmp::Reverse((look_s + 60, face, Act::Again)));
-                }
+                observer.world.take_on(face, at_s + 30 + i64::from(face % 1500));
             }
             if unknown > 0 {
                 bail!("{unknown} surfaces are due that the synthetic ecosystem does not have");
@@ -343,8 +337,7 @@ impl<'s> Filling<'s> {
 
     async fn keep(&mut self, chunk: &Chunk, single_days_from: i64) -> Result<()> {
         self.progress.quiet += chunk.stretches.iter().map(|stretch| stretch.looks as u64).sum::<u64>();
-        self.store.keep_stretches(&chunk.stretches, single_days_from).await?;
-        self.store.record(&chunk.observations).await?;
+        self.store.keep_and_record(&chunk.stretches, single_days_from, &chunk.observations).await?;
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::self_description;
 use plumbline_store::documents::Body;
 use plumbline_store::judged::Judged;
+use plumbline_store::reach::CALM_AFTER;
 use plumbline_store::record::{BATCH, Observation, Served};
 use plumbline_store::sources::CrawlCounts;
 use plumbline_store::stretches::Stretch;
@@ -148,7 +149,7 @@ impl Observer {
                 face.present = Present::Failing(outcome, long_s);
                 let long_s = i64::from(long_s);
                 let third_day = if matches!(outcome, Outcome::Absent(_)) { 60 + 3 * DAY_S } else { 900 };
-                for after_s in [60, 300, 900, third_day].into_iter().filter(|after_s| *after_s < long_s) {
+                for after_s in [60, 300, 900, CALM_AFTER, third_day].into_iter().filter(|after_s| *after_s < long_s) {
                     later(&mut self.world, after_s, Act::FailAgain);
                 }
                 if long_s < i64::from(u32::MAX) {
@@ -163,6 +164,8 @@ impl Observer {
                 }
                 face.present = Present::Up;
                 self.verify(at_s, n);
+                // What came and went too often is called calm by the first look after so long: that one is no quiet look.
+                self.world.agenda.push(Reverse((at_s + CALM_AFTER, n, Act::Look)));
                 Some(Way::Usual)
             }
             Act::Again => (is_up && face.last_s.is_some()).then_some(Way::Verifying),
@@ -220,6 +223,9 @@ impl Observer {
     fn look(&mut self, n: u32, surface: SurfaceId, at_s: i64, way: Way) -> Observation {
         self.world.faces[n as usize].last_s = Some(at_s);
         self.looked += 1;
+        if self.world.faces[n as usize].form == Form::ServerJson {
+            self.world.show(self.world.faces[n as usize].thing);
+        }
         let face = &self.world.faces[n as usize];
         let mut seen = Observation {
             surface,
@@ -432,4 +438,52 @@ fn status(outcome: Outcome) -> Option<u16> {
 /// The conversation for the record.
 fn kept(session: Session) -> Option<Vec<u8>> {
     serde_json::to_vec(&session.masked()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::world::Extent;
+    use super::*;
+
+    const START_S: i64 = 1_700_000_000;
+
+    /// An observer of a small world in which nothing is planned and everything was looked at once.
+    fn calm() -> Observer {
+        let extent = Extent { targets: 12, seed: 4, start_s: START_S, end_s: START_S + 5 * DAY_S };
+        let mut world = World::new(extent);
+        world.agenda.clear();
+        world.gaps.clear();
+        for (id, face) in (1..).zip(&mut world.faces) {
+            (face.id, face.last_s) = (Some(id), Some(START_S));
+        }
+        Observer {
+            world,
+            judging: judge::Settings::default(),
+            release: Release { ruleset: RulesetId(1), missing: HashSet::new() },
+            round: None,
+            listed: std::collections::HashMap::new(),
+            moved: Vec::new(),
+            left: Vec::new(),
+            looked: 0,
+        }
+    }
+
+    #[test]
+    fn what_answers_again_is_looked_at_when_its_coming_and_going_is_forgotten() {
+        let mut observer = calm();
+        let face = (0_u32..).zip(&observer.world.faces).find(|(_, face)| face.form == Form::Card).unwrap().0;
+        let backs: Vec<i64> = (0..4).map(|n| START_S + 1800 + n * 3000).collect();
+        for back_s in &backs {
+            observer.world.agenda.push(Reverse((back_s - 1200, face, Act::Fail(1, 1200))));
+        }
+        let mut looks = Vec::new();
+        observer.live(START_S + 2 * DAY_S, |chunk| {
+            looks.extend(chunk.observations.iter().map(|seen| (seen.at_s, seen.outcome.is_up())));
+            true
+        });
+        for back_s in backs {
+            assert!(looks.contains(&(back_s, true)), "it is looked at when it answers again");
+            assert!(looks.contains(&(back_s + CALM_AFTER, true)), "and when that is {CALM_AFTER} seconds ago");
+        }
+    }
 }

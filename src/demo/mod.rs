@@ -92,6 +92,9 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
 
 async fn fill(store: &Store, settings: &Settings, extent: Extent, into_full: bool) -> Result<ExitCode> {
     let shown = wiring::shown(&settings.database);
+    if !into_full && store.is_unfinished_demonstration().await? {
+        bail!("{shown} holds a demonstration that was broken off: delete the file, or name another with --database");
+    }
     if !into_full && !store.holds_nothing().await? {
         bail!("{shown} holds something already: name another file with --database, or say --into-full");
     }
@@ -104,8 +107,12 @@ async fn fill(store: &Store, settings: &Settings, extent: Extent, into_full: boo
     );
     store.is_demonstration(&made_of).await?;
     store.pause_all(true, extent.end_s).await?;
+    if !into_full {
+        store.write_fast().await?;
+    }
     let filling = Filling::begin(store, World::new(extent), settings).await?;
     let progress = filling.run(shown_progress(began)).await?;
+    store.ends_demonstration(&made_of).await?;
     eprintln!(
         "{shown}: {made_of}; {}; {:.1} s. Look at it with `plumbline serve --database {shown}`.",
         fill::rate(&progress, began),
@@ -131,7 +138,12 @@ fn shown_progress(began: Instant) -> impl FnMut(Progress) {
             }
             None if last.elapsed() >= LINE_EVERY => {
                 last = Instant::now();
-                eprintln!("{:>5.0} s  day {} of {}; {rate}", began.elapsed().as_secs_f64(), progress.days, progress.of);
+                let seconds = began.elapsed().as_secs_f64();
+                let left = seconds / progress.days.max(1) as f64 * (progress.of - progress.days) as f64;
+                eprintln!(
+                    "{seconds:>5.0} s  day {} of {}, about {left:.0} s to go; {rate}",
+                    progress.days, progress.of
+                );
             }
             None => {}
         }

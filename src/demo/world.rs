@@ -1,7 +1,7 @@
 //! Who there is in the synthetic ecosystem, and what will happen to them: made up at the start, from the seed alone.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use plumbline_rules::reach::{Outcome, Unreachable};
 use plumbline_store::words::{SurfaceKind, TargetKind};
@@ -145,6 +145,8 @@ pub struct World {
     pub agenda: Agenda,
     /// Spans in which our own network was broken.
     pub gaps: Vec<(i64, i64)>,
+    /// The things whose entries lead to a surface at present.
+    pub shown_by: HashMap<u32, HashSet<u32>>,
 }
 
 const FIRST: [&str; 20] = [
@@ -198,6 +200,7 @@ impl World {
             faces: Vec::with_capacity(extent.targets * 2),
             agenda: Agenda::new(),
             gaps: Vec::new(),
+            shown_by: HashMap::new(),
         };
         let mut known_hosts = HashMap::new();
         let mut issuers = HashMap::new();
@@ -516,6 +519,38 @@ impl World {
         }
     }
 
+    /// A surface is due: it is new, an entry that another version came for, or back after nobody showed it for a while.
+    /// Nobody looked while it was away, so what comes back is looked at as if it was new.
+    pub fn take_on(&mut self, face: u32, look_s: i64) {
+        let known = &mut self.faces[face as usize];
+        if known.form != Form::ServerJson {
+            (known.last_s, known.present, known.is_over) = (None, Present::Up, false);
+        }
+        let is_entry_again = known.last_s.is_some();
+        self.agenda.push(Reverse((look_s, face, Act::Look)));
+        if is_entry_again {
+            self.agenda.push(Reverse((look_s + 60, face, Act::Again)));
+        }
+    }
+
+    /// An entry is read: what it leads to is shown by its thing.
+    pub fn show(&mut self, thing: u32) {
+        for face in &self.things[thing as usize].faces[1..] {
+            self.shown_by.entry(*face).or_default().insert(thing);
+        }
+    }
+
+    /// A thing has left: what nobody else shows is over with it, until somebody shows it again.
+    pub fn leave(&mut self, thing: u32) {
+        for face in self.things[thing as usize].faces.clone() {
+            let others = self.shown_by.get_mut(&face).is_some_and(|things| {
+                things.remove(&thing);
+                !things.is_empty()
+            });
+            self.faces[face as usize].is_over |= !others;
+        }
+    }
+
     /// Surfaces by kind and address.
     pub fn by_address(&self) -> HashMap<(SurfaceKind, String), u32> {
         (0..).zip(&self.faces).map(|(id, face)| ((face.form.surface(), face.url.clone()), id)).collect()
@@ -617,6 +652,49 @@ mod tests {
         }
         let keys: std::collections::HashSet<_> = world.things.iter().map(|thing| (&thing.kind, &thing.key)).collect();
         assert_eq!(keys.len(), world.things.len());
+    }
+
+    #[test]
+    fn a_login_is_over_with_the_last_thing_that_shows_it_and_begins_anew_with_the_next() {
+        let mut world = world(2);
+        let things_of = |login: u32| -> Vec<u32> {
+            (0..).zip(&world.things).filter(|(_, thing)| thing.faces.contains(&login)).map(|(n, _)| n).collect()
+        };
+        let logins = (0_u32..).zip(&world.faces).filter(|(_, face)| face.form == Form::Issuer);
+        let (login, things) =
+            logins.map(|(login, _)| (login, things_of(login))).find(|(_, things)| things.len() > 1).unwrap();
+        for thing in &things {
+            assert!(!world.faces[login as usize].is_over);
+            world.show(*thing);
+        }
+        for thing in &things {
+            assert!(!world.faces[login as usize].is_over, "somebody shows it");
+            world.leave(*thing);
+        }
+        assert!(world.faces[login as usize].is_over);
+        world.take_on(login, 1000);
+        assert!(!world.faces[login as usize].is_over);
+    }
+
+    #[test]
+    fn what_comes_back_has_no_quiet_time_behind_it() {
+        let mut world = world(2);
+        world.agenda.clear();
+        let of = |form| (0_u32..).zip(&world.faces).find(|(_, face)| face.form == form).unwrap().0;
+        let (login, entry) = (of(Form::Issuer), of(Form::ServerJson));
+        for face in [login, entry] {
+            let face = &mut world.faces[face as usize];
+            (face.last_s, face.present) = (Some(7), Present::Failing(FAILURES[0], 99));
+        }
+        world.take_on(login, 1000);
+        world.take_on(entry, 1000);
+        assert_eq!((world.faces[login as usize].last_s, world.faces[login as usize].present), (None, Present::Up));
+        assert_eq!(world.faces[entry as usize].last_s, Some(7), "an entry is looked at for its new version only");
+        let mut agenda: Vec<_> = world.agenda.iter().map(|Reverse(act)| *act).collect();
+        agenda.sort_unstable();
+        let mut expected = vec![(1000, login, Act::Look), (1000, entry, Act::Look), (1060, entry, Act::Again)];
+        expected.sort_unstable();
+        assert_eq!(agenda, expected);
     }
 
     #[test]
