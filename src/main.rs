@@ -20,6 +20,7 @@ mod rules;
 mod sample;
 mod serve;
 mod settings;
+mod snapshot;
 mod telling;
 mod token;
 mod webhooks;
@@ -91,6 +92,8 @@ enum Command {
     Backup(backup::BackupArguments),
     /// Put such a copy in the place of the database.
     Restore(backup::RestoreArguments),
+    /// Write what is public of one month into a folder: tables, their schema, their checksums.
+    Snapshot(snapshot::Arguments),
     /// Bring the database to this version's schema and end.
     Migrate,
 }
@@ -128,6 +131,7 @@ fn run(arguments: CommandLine) -> Result<ExitCode> {
         Command::Housekeeping(arguments) => housekeeping::run(options, &arguments),
         Command::Backup(arguments) => backup::back_up(options, &arguments),
         Command::Restore(arguments) => backup::restore(options, &arguments),
+        Command::Snapshot(arguments) => snapshot::run(options, &arguments),
         Command::Migrate => wiring::migrate(options),
     }
 }

@@ -451,6 +451,8 @@ pub fn site(settings: &Settings, crawler: &Crawler, is_sample: bool) -> SiteSett
         registry_interval_s: seconds(settings.crawl.registry_interval_s),
         surface_interval_s: seconds(settings.crawl.card_interval_s.max(settings.crawl.url_interval_s)),
         retention: settings.retention.clone(),
+        public_url: settings.web.public_url.trim_end_matches('/').to_owned(),
+        snapshots: (!settings.web.snapshots.is_empty()).then(|| settings.web.snapshots.clone().into()),
     }
 }
 

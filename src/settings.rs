@@ -106,6 +106,8 @@ plumbline_rules::settings! {
         pub name: String = "Plumbline".to_owned(),
         /// The address people reach it at, for links in messages. Empty: made from `listen`.
         pub public_url: String = String::new(),
+        /// The folder that `plumbline snapshot` fills; what is in it is handed out at /snapshots. Empty: nothing is.
+        pub snapshots: String = String::new(),
     }
 }
 

@@ -74,6 +74,9 @@ pub enum Error {
     /// More was asked than anybody may ask in a minute.
     #[error("too many requests")]
     TooMany,
+    /// A file could not be read, or one to be handed out not be made.
+    #[error("a file failed")]
+    File(#[source] Arc<dyn std::error::Error + Send + Sync>),
     /// A template failed.
     #[error("a page could not be written")]
     Template(#[source] Arc<askama::Error>),
@@ -88,6 +91,19 @@ impl From<plumbline_store::Error> for Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Rows(Arc::new(error))
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(Arc::new(error))
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl From<parquet::errors::ParquetError> for Error {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::File(Arc::new(error))
     }
 }
 
@@ -132,7 +148,9 @@ impl Error {
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NotYours | Self::Lacks(_) | Self::NotTheirs(_) => StatusCode::FORBIDDEN,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            Self::Store(_) | Self::Template(_) | Self::Rows(_) | Self::Ours(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Store(_) | Self::Template(_) | Self::Rows(_) | Self::File(_) | Self::Ours(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         }
     }
 }

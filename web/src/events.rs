@@ -41,13 +41,14 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What moves the first page.
-pub const OVERVIEW: [EventKind; 8] = [
+pub const OVERVIEW: [EventKind; 9] = [
     EventKind::FindingOpened,
     EventKind::FindingRegressed,
     EventKind::FindingResolved,
     EventKind::TargetAdded,
     EventKind::TargetDown,
     EventKind::TargetRecovered,
+    EventKind::DeployRecorded,
     EventKind::CrawlCompleted,
     EventKind::CrawlDegraded,
 ];

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -30,6 +32,73 @@ impl<'de> Deserialize<'de> for Ordered {
         }
 
         deserializer.deserialize_map(Members)
+    }
+}
+
+/// A column of a table that leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What a cell holds, if anything.
+    pub kind: ColumnKind,
+    /// What it means.
+    pub says: String,
+}
+
+/// What cells hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// A whole number of 64 bits.
+    Integer,
+    /// A number.
+    Number,
+    /// Yes or no.
+    Boolean,
+    /// Words.
+    Text,
+    /// A list or an object, as JSON.
+    Json,
+}
+
+/// The columns of rows of this type, by name.
+pub fn columns<T: JsonSchema>() -> Vec<Column> {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| settings.inline_subschemas = true);
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let members = schema.as_value()["properties"].as_object().cloned().unwrap_or_default();
+    let column = |(name, schema): (String, Value)| Column {
+        name,
+        kind: kind(&schema),
+        says: schema["description"].as_str().unwrap_or_default().to_owned(),
+    };
+    members.into_iter().map(column).collect()
+}
+
+fn kind(schema: &Value) -> ColumnKind {
+    let mut types = Vec::new();
+    gather(schema, &mut types);
+    types.retain(|one| one != "null");
+    types.dedup();
+    match types.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["integer"] => ColumnKind::Integer,
+        ["number"] => ColumnKind::Number,
+        ["boolean"] => ColumnKind::Boolean,
+        ["string"] => ColumnKind::Text,
+        _ => ColumnKind::Json,
+    }
+}
+
+/// The JSON types that a schema lets in.
+fn gather(schema: &Value, types: &mut Vec<String>) {
+    match &schema["type"] {
+        Value::String(one) => types.push(one.clone()),
+        Value::Array(all) => types.extend(all.iter().filter_map(Value::as_str).map(str::to_owned)),
+        _ if schema["const"].is_string() || schema["enum"][0].is_string() => types.push("string".to_owned()),
+        _ => {}
+    }
+    for choice in ["anyOf", "oneOf"] {
+        schema[choice].as_array().into_iter().flatten().for_each(|one| gather(one, types));
     }
 }
 
@@ -92,6 +161,19 @@ mod tests {
         z: i64,
         a: Option<&'static str>,
         list: Vec<i64>,
+    }
+
+    #[test]
+    fn columns_say_what_they_hold_and_mean() {
+        let columns = columns::<plumbline_store::views::FindingRow>();
+        let kind = |name: &str| columns.iter().find(|column| column.name == name).map(|column| column.kind);
+        assert_eq!(kind("id"), Some(ColumnKind::Integer));
+        assert_eq!(kind("opened_s"), Some(ColumnKind::Integer), "an integer that may be missing");
+        assert_eq!(kind("state"), Some(ColumnKind::Text), "a word of a closed list");
+        assert_eq!(kind("cause"), Some(ColumnKind::Text), "one that may be missing");
+        assert_eq!(kind("is_security"), Some(ColumnKind::Boolean));
+        assert_eq!(kind("places"), Some(ColumnKind::Json));
+        assert!(columns.iter().all(|column| !column.says.is_empty()), "{columns:?}");
     }
 
     #[test]

@@ -33,12 +33,15 @@ mod openmetrics;
 mod operator;
 mod page;
 mod pages;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod routes;
 mod status;
 mod text;
 mod week;
 mod words;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plumbline_alerts::desk::Desk;
@@ -46,7 +49,9 @@ use plumbline_store::Store;
 use plumbline_store::housekeeping::Retention;
 use tokio::sync::watch;
 
+pub use api::{ExportTable, forms as export_forms, tables as export_tables};
 pub use checker::{Ask, CheckedUrl, Checker};
+pub use export::{Column, ColumnKind};
 pub use openmetrics::Distribution;
 pub use routes::router;
 pub use status::{CrawlStatus, ProcessNumbers, RunningPass, Unreached};
@@ -101,6 +106,10 @@ pub struct SiteSettings {
     pub surface_interval_s: i64,
     /// How long things are kept.
     pub retention: Retention,
+    /// The address people reach it at, without a slash at its end. Empty: the one that a request names.
+    pub public_url: String,
+    /// The folder of the monthly snapshots that are handed out; `None`: there are none.
+    pub snapshots: Option<PathBuf>,
 }
 
 impl Default for SiteSettings {
@@ -115,6 +124,8 @@ impl Default for SiteSettings {
             registry_interval_s: 3_600,
             surface_interval_s: 3_600,
             retention: Retention::default(),
+            public_url: String::new(),
+            snapshots: None,
         }
     }
 }

@@ -152,6 +152,7 @@ impl FromRequestParts<WebState> for Visit {
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
             form_path: (parts.uri.path().to_owned(), query.to_owned()),
             json_url: formed(parts.uri.path(), query, "json"),
+            origin: origin(&site.public_url, &parts.headers),
             search: String::new(),
             is_operator: is_operator(parts),
         };
@@ -160,6 +161,18 @@ impl FromRequestParts<WebState> for Visit {
         let form = if is_for_programs { Form::Json } else { Form::asked_for(&parts.headers, query) };
         Ok(Self { now: (state.now)(), form, frame })
     }
+}
+
+/// Where this installation is reached: as it is set, or else as the request names it. What is no plain name of a host is not
+/// repeated.
+pub(crate) fn origin(public_url: &str, headers: &HeaderMap) -> String {
+    if !public_url.is_empty() {
+        return public_url.to_owned();
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    let is_host = !host.is_empty() && host.len() < 256 && host.chars().all(is_plain);
+    if is_host { format!("http://{host}") } else { String::new() }
 }
 
 /// The same address in another form.
@@ -230,6 +243,8 @@ pub struct Frame {
     form_path: (String, String),
     /// This page as JSON.
     pub json_url: String,
+    /// The address of this installation, for what is taken elsewhere: `https://plumbline.example`.
+    pub origin: String,
     /// What stands in the search field.
     pub search: String,
     /// Whether the visitor may change anything, so that buttons are shown.
@@ -302,6 +317,17 @@ mod tests {
         ] {
             let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
             assert_eq!(Form::asked_for(&headers, query), form, "{accept} ? {query}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_the_installation_is_the_set_one_or_the_one_that_was_asked() {
+        let asked = |host: &'static str| HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+        assert_eq!(origin("https://plumbline.example", &asked("10.0.0.1:8080")), "https://plumbline.example");
+        assert_eq!(origin("", &asked("127.0.0.1:8080")), "http://127.0.0.1:8080");
+        assert_eq!(origin("", &asked("[::1]:8080")), "http://[::1]:8080");
+        for hostile in ["x)](javascript:alert(1)", "a b", "x\"onload=", ""] {
+            assert_eq!(origin("", &asked(hostile)), "", "{hostile}");
         }
     }
 

@@ -20,7 +20,7 @@ use crate::pages::{
 use crate::pages::{alerts, quiet, subscribe, webhooks};
 use crate::pages::{
     almanac, badges, changes, check, cohorts, compare, deploys, feeds, group, incidents, methodology, onboarding,
-    prevalence, registry, regressions, sarif, search, status, week,
+    prevalence, registry, regressions, sarif, search, snapshots, status, week,
 };
 use crate::{WebState, api, assets, error, events};
 
@@ -67,6 +67,8 @@ pub fn router(state: WebState) -> Router {
         .route("/reports/{id}", get(check::show))
         .route("/almanac", get(almanac::newest))
         .route("/almanac/{month}", get(almanac::show))
+        .route("/snapshots", get(snapshots::list))
+        .route("/snapshots/{month}/{file}", get(snapshots::file))
         .route("/status", get(status::all))
         .route("/status/{slug}", get(status::one))
         .route("/onboarding", get(onboarding::show))

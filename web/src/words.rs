@@ -342,6 +342,7 @@ pub fn not_evaluated(reason: &str) -> String {
         "no-keys" => "need the public keys of the signer.",
         "cut" => "could not look, because only the beginning of the body was kept.",
         "off" => "are switched off in the settings.",
+        "not-asked" => "are about what we had no occasion to ask.",
         other => return format!("could not look: {}.", text::visible(other, 60)),
     };
     words.to_owned()

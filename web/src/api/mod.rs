@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::WebState;
 
 pub use deploys::{deploy_result, tell_deploy};
+pub use export::{ExportTable, forms, tables};
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -116,6 +117,9 @@ const fn number(name: &'static str, says: &'static str) -> Param {
 }
 
 const FIELDS: Param = text("fields", "Names of members with commas between; all others are left out.");
+const FORM: Param = path("form", "`csv`, `jsonl`, or `parquet` where the build has it.");
+const MONTH: Param = text("month", "Such as `2026-11`; the last 365 days where it is not given.");
+const COHORT: Param = text("cohort", "The slug of a cohort; `all` where it is not given.");
 const CURSOR: Param = text("cursor", "The `next` of the page before; without it the list begins.");
 const LIMIT: Param = number("limit", "Items on a page, 1 to 200; 50 where it is not given.");
 const Q: Param = text("q", "A query in the language of lists, such as `headline:blocked rule:a2a/* -waived:yes tide`.");
@@ -217,7 +221,7 @@ static ROWS: &[Endpoint] = &[
         tag: "Exports",
         summary: "Every target that matches a query.",
         says: "By name, without pages. Cells that a spreadsheet would take for a formula begin with an apostrophe.",
-        params: &[path("form", "`csv` or `jsonl`."), Q],
+        params: &[FORM, Q],
         does: Does::Read,
         body: Body::Rows,
         route: Some(|| get(export::targets)),
@@ -228,7 +232,7 @@ static ROWS: &[Endpoint] = &[
         tag: "Exports",
         summary: "Every open finding.",
         says: "In the order of their numbers, without their places.",
-        params: &[path("form", "`csv` or `jsonl`.")],
+        params: &[FORM],
         does: Does::Read,
         body: Body::Rows,
         route: Some(|| get(export::findings)),
@@ -239,7 +243,7 @@ static ROWS: &[Endpoint] = &[
         tag: "Exports",
         summary: "Everybody who fails one rule.",
         says: "Newest surface first, with the first place of each.",
-        params: &[path("form", "`csv` or `jsonl`."), text("rule", "The id of the rule.")],
+        params: &[FORM, text("rule", "The id of the rule.")],
         does: Does::Read,
         body: Body::Rows,
         route: Some(|| get(export::failing)),
@@ -248,15 +252,34 @@ static ROWS: &[Endpoint] = &[
         path: "/api/v1/exports/prevalence/{form}",
         id: "exportPrevalence",
         tag: "Exports",
-        summary: "Every rule on every day of a year.",
+        summary: "Every rule on every day of a year or a month.",
         says: "Of one cohort, oldest day first.",
-        params: &[
-            path("form", "`csv` or `jsonl`."),
-            text("cohort", "The slug of a cohort; `all` where it is not given."),
-        ],
+        params: &[FORM, COHORT, MONTH],
         does: Does::Read,
         body: Body::Rows,
         route: Some(|| get(export::prevalence)),
+    },
+    Endpoint {
+        path: "/api/v1/exports/days/{form}",
+        id: "exportDays",
+        tag: "Exports",
+        summary: "One cohort on every day of a year or a month.",
+        says: "Oldest day first.",
+        params: &[FORM, COHORT, MONTH],
+        does: Does::Read,
+        body: Body::Rows,
+        route: Some(|| get(export::days)),
+    },
+    Endpoint {
+        path: "/api/v1/exports/rules/{form}",
+        id: "exportRules",
+        tag: "Exports",
+        summary: "Every rule with its present share.",
+        says: "Over all targets.",
+        params: &[FORM],
+        does: Does::Read,
+        body: Body::Rows,
+        route: Some(|| get(export::rules)),
     },
 ];
 

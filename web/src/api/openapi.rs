@@ -43,7 +43,7 @@ fn described() -> Value {
                 "application/json": { "schema": schema(&mut generator) },
                 "text/event-stream": { "schema": { "type": "string" } },
             }),
-            Body::Rows => of_media(&["text/csv", "application/jsonl"]),
+            Body::Rows => of_media(&["text/csv", "application/jsonl", "application/vnd.apache.parquet"]),
             Body::Media(kinds) => of_media(kinds),
         };
         let (method, operation) = match endpoint.does {
@@ -90,7 +90,7 @@ fn described() -> Value {
 /// Content in one of these media types, of any shape.
 fn of_media(kinds: &[&str]) -> Value {
     let schema =
-        |kind: &str| if kind.ends_with("json") { json!({ "type": "object" }) } else { json!({ "type": "string" }) };
+        |kind: &str| if kind.ends_with("/json") { json!({ "type": "object" }) } else { json!({ "type": "string" }) };
     kinds
         .iter()
         .map(|kind| ((*kind).to_owned(), json!({ "schema": schema(kind) })))

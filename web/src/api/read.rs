@@ -248,8 +248,13 @@ fn facts_of(rule: &Rule, tallies: &[v::RuleTally]) -> RuleFacts {
 }
 
 pub async fn rules(State(state): State<WebState>) -> Listed<RuleFacts> {
+    Ok(whole(all_rules(&state).await?))
+}
+
+/// Every rule with its present share.
+pub(super) async fn all_rules(state: &WebState) -> Result<Vec<RuleFacts>, Error> {
     let tallies = state.store.rule_tallies().await?;
-    Ok(whole(catalogue::rules().map(|rule| facts_of(rule, &tallies)).collect()))
+    Ok(catalogue::rules().map(|rule| facts_of(rule, &tallies)).collect())
 }
 
 pub async fn rule(State(state): State<WebState>, Path((family, name)): Path<(String, String)>) -> One<RuleFacts> {

@@ -67,6 +67,11 @@ fn month(name: &str) -> Option<(NaiveDate, NaiveDate)> {
     Some((first, first.checked_add_months(Months::new(1))?))
 }
 
+/// The first day of a month, and that of the one after, as days since 1970; `None`: it is no month.
+pub(crate) fn days_of(name: &str) -> Option<(i64, i64)> {
+    month(name).map(|(first, next)| (day_of(first), day_of(next)))
+}
+
 fn slug(date: NaiveDate) -> String {
     format!("{:04}-{:02}", date.year(), date.month())
 }

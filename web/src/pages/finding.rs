@@ -8,7 +8,7 @@ use plumbline_rules::rule::Rule;
 use plumbline_store::SurfaceId;
 use plumbline_store::alerting::Waiver;
 use plumbline_store::conversations::{Conversation, moved_in};
-use plumbline_store::views::{FindingDetail, FindingSpan};
+use plumbline_store::views::{FeedRow, FindingDetail, FindingSpan};
 use plumbline_store::words::{FindingState, OpenedAs};
 use serde::Serialize;
 
@@ -160,6 +160,16 @@ fn flips(finding: &FindingDetail) -> Option<Lane> {
     Some(Lane { bars, words: format!("{changes} changes in the last {count} looks that could judge") })
 }
 
+/// What matches the finding of a row of a feed, where it is still open.
+pub fn matcher_of(row: &FeedRow) -> Option<String> {
+    let is_over = matches!(row.state, FindingState::Resolved | FindingState::Retired);
+    (!is_over).then(|| matcher(&row.rule, &row.name))
+}
+
+fn matcher(rule: &str, name: &str) -> String {
+    format!("rule:{rule} name:\"{}\"", name.replace('"', ""))
+}
+
 impl FindingPage {
     fn place_url(&self, pointer: &str) -> Option<String> {
         self.finding.document.as_ref().filter(|_| !pointer.is_empty()).map(|hash| document_url(hash, pointer))
@@ -168,7 +178,7 @@ impl FindingPage {
     /// A matcher for the first target that shows it.
     fn matcher(&self) -> String {
         let key = self.finding.targets.first().map(|(_, name, _)| name.as_str()).unwrap_or_default();
-        format!("rule:{} name:\"{}\"", self.finding.finding.rule, key.replace('"', ""))
+        matcher(&self.finding.finding.rule, key)
     }
 
     fn name(&self) -> &str {

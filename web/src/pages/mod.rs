@@ -37,6 +37,7 @@ pub mod rules;
 pub mod sarif;
 pub mod search;
 pub mod session;
+pub mod snapshots;
 pub mod status;
 pub mod steer;
 pub mod subscribe;

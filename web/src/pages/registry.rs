@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{filled, number, word};
 use crate::WebState;
 use crate::error::Error;
+use crate::page::Visit;
 use crate::text;
 
 /// The key of the registry's own stamps.
@@ -74,7 +75,11 @@ struct Standing {
 }
 
 /// `GET /v0.1/servers`
-pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Json<ServerList>, Error> {
+pub async fn list(
+    visit: Visit,
+    State(state): State<WebState>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<ServerList>, Error> {
     let limit = number("limit", asked.limit.as_deref())?.unwrap_or(30);
     if !(1..=100).contains(&limit) {
         return Err(Error::BadQuery { field: "limit", reason: "is not between 1 and 100".to_owned() });
@@ -85,7 +90,7 @@ pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> 
         reach: word("reach", asked.reach.as_deref())?,
     };
     if let Some(search) = filled(asked.search.as_deref()) {
-        return found(&state, search, standing, asked.cursor.as_deref(), limit).await;
+        return found(&visit, &state, search, standing, asked.cursor.as_deref(), limit).await;
     }
     let (since, after) = asked.start()?;
     let filter = EntryFilter {
@@ -102,7 +107,7 @@ pub async fn list(State(state): State<WebState>, Query(asked): Query<Asked>) -> 
         Some(_) => format!("{}~{}", last.changed_s, last.id),
         None => last.id.to_string(),
     });
-    Ok(Json(page(&entries, next)))
+    Ok(Json(page(&entries, next, &visit.frame.origin)))
 }
 
 impl Asked {
@@ -128,6 +133,7 @@ fn moment(given: &str) -> Result<i64, Error> {
 
 /// The current entries of names that hold words which begin so.
 async fn found(
+    visit: &Visit,
     state: &WebState,
     search: &str,
     standing: Standing,
@@ -159,20 +165,25 @@ async fn found(
         entries.extend(versions.into_iter().nth(latest));
     }
     let next = targets.last().filter(|_| has_more).map(|last| format!("{}~{}", last.id, last.name));
-    Ok(Json(page(&entries, next)))
+    Ok(Json(page(&entries, next, &visit.frame.origin)))
 }
 
 /// `GET /v0.1/servers/{name}/versions`
-pub async fn versions(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<ServerList>, Error> {
+pub async fn versions(
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(name): Path<String>,
+) -> Result<Json<ServerList>, Error> {
     let entries = state.store.server_versions(&name).await?;
     if entries.is_empty() {
         return Err(Error::NotFound { what: "server", asked: name });
     }
-    Ok(Json(page(&entries, None)))
+    Ok(Json(page(&entries, None, &visit.frame.origin)))
 }
 
 /// `GET /v0.1/servers/{name}/versions/{version}`
 pub async fn version(
+    visit: Visit,
     State(state): State<WebState>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<ServerAnswer>, Error> {
@@ -180,23 +191,23 @@ pub async fn version(
     let wanted = |entry: &&ServerEntry| if version == "latest" { entry.is_latest } else { entry.version == version };
     let entry = entries.iter().find(wanted);
     entry
-        .map(|entry| Json(told(entry)))
+        .map(|entry| Json(told(entry, &visit.frame.origin)))
         .ok_or_else(|| Error::NotFound { what: "version", asked: format!("{name} {version}") })
 }
 
-fn page(entries: &[ServerEntry], next_cursor: Option<String>) -> ServerList {
-    let servers: Vec<ServerAnswer> = entries.iter().map(told).collect();
+fn page(entries: &[ServerEntry], next_cursor: Option<String>, origin: &str) -> ServerList {
+    let servers: Vec<ServerAnswer> = entries.iter().map(|entry| told(entry, origin)).collect();
     ServerList { metadata: ListMetadata { count: servers.len(), next_cursor }, servers }
 }
 
-fn told(entry: &ServerEntry) -> ServerAnswer {
+fn told(entry: &ServerEntry, origin: &str) -> ServerAnswer {
     let read = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
     let server =
         entry.body.as_deref().and_then(read).unwrap_or_else(|| json!({ "name": entry.name, "version": entry.version }));
     let listed = entry.meta.as_deref().and_then(|meta| read(meta.as_bytes()));
     let mut meta: Map<String, Value> = listed.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
     meta.entry(OFFICIAL).or_insert_with(|| official(entry));
-    meta.insert(OURS.to_owned(), conformance(entry));
+    meta.insert(OURS.to_owned(), conformance(entry, origin));
     ServerAnswer { server, meta }
 }
 
@@ -210,7 +221,7 @@ fn official(entry: &ServerEntry) -> Value {
     })
 }
 
-fn conformance(entry: &ServerEntry) -> Value {
+fn conformance(entry: &ServerEntry, origin: &str) -> Value {
     json!({
         "verdict": entry.headline.as_str(),
         "era": entry.era.map(Era::as_str),
@@ -221,6 +232,6 @@ fn conformance(entry: &ServerEntry) -> Value {
         "openWarnings": entry.n_warn,
         "lastLooked": entry.last_attempt_s.map(text::rfc3339),
         "document": format!("sha256:{}", entry.document),
-        "report": format!("/targets/{}", entry.target_id),
+        "report": format!("{origin}/targets/{}", entry.target_id),
     })
 }

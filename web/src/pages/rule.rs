@@ -470,7 +470,7 @@ mod tests {
         let waived = [RuleDay { waived: 3, ..day(1, 200, 24) }];
         assert_eq!(
             answer(None, &waived, false),
-            "24 of 200 judged surfaces (12.0\u{a0}%) fail this, of which 3 are accepted."
+            "24 of 200 judged surfaces (12\u{a0}%) fail this, of which 3 are accepted."
         );
         assert_eq!(answer(None, &[day(1, 5, 0)], false), "None of the 5 surfaces that could be judged fails this.");
     }

@@ -10,6 +10,7 @@ use plumbline_rules::kind::Kind;
 use plumbline_rules::report::Outcome;
 use plumbline_rules::rule::{Axis, Severity};
 use plumbline_store::walks::Entry;
+use plumbline_web::SiteSettings;
 use serde_json::Value;
 
 use crate::support::{HOSTILE, World, entry_of};
@@ -235,10 +236,51 @@ async fn downloads_hold_every_row_and_no_formula() {
     let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 612);
     assert_eq!(world.get("/api/v1/exports/targets/xlsx").await.status, StatusCode::NOT_FOUND);
+    let packed = world.get("/api/v1/exports/targets/parquet").await;
+    if cfg!(feature = "parquet") {
+        assert_eq!(packed.header("content-type"), "application/vnd.apache.parquet");
+        assert!(packed.body.starts_with("PAR1"), "what is in it is read again by others, in the gate");
+    } else {
+        assert_eq!(packed.status, StatusCode::NOT_FOUND, "this build cannot write it");
+    }
+    for (month, days) in [("2026-11", 1), ("2026-10", 0)] {
+        let lines = world.get(&format!("/api/v1/exports/days/jsonl?month={month}")).await.body;
+        assert_eq!(lines.lines().count(), days, "{month}");
+    }
+    assert_eq!(world.get("/api/v1/exports/days/csv?month=2026-13").await.status, StatusCode::BAD_REQUEST);
     let page = world.get("/prevalence?format=csv").await;
     assert_eq!((page.status, page.header("content-type")), (StatusCode::OK, "text/csv; charset=utf-8; header=present"));
     let refused = world.get("/methodology?format=csv").await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "a page without rows says so");
+}
+
+#[tokio::test]
+async fn a_snapshot_is_handed_out_and_nothing_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let month = folder.path().join("2026-10");
+    std::fs::create_dir(&month).unwrap();
+    std::fs::write(folder.path().join("secret"), "x").unwrap();
+    let schema = serde_json::json!({
+        "month": "2026-10", "taken_at": "2026-11-01T00:00:00Z", "licence": "CC0-1.0",
+        "tables": [{ "name": "days", "says": "All targets on a day.", "rows": 31, "columns": [],
+            "files": [{ "name": "days.csv", "bytes": 3, "sha256": "00" }] }],
+    });
+    std::fs::write(month.join("schema.json"), schema.to_string()).unwrap();
+    std::fs::write(month.join("days.csv"), "day").unwrap();
+    let settings = SiteSettings { snapshots: Some(folder.path().to_owned()), ..SiteSettings::default() };
+    let world = World::with_settings(settings).await;
+    let words = world.get("/snapshots").await.words();
+    assert!(
+        words.contains("1 month to take away, the newest of 2026-10.") && words.contains("days.csv 3 B"),
+        "{words}"
+    );
+    let file = world.get("/snapshots/2026-10/days.csv").await;
+    assert_eq!((file.status, file.body.as_str(), file.header("content-length")), (StatusCode::OK, "day", "3"));
+    for none in ["2026-10/rules.csv", "2026-09/days.csv", "2026-10/..%2F..%2Fsecret", "..%2Fsecret/x", "2026-10/.."] {
+        assert_eq!(world.get(&format!("/snapshots/{none}")).await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+    let words = World::empty().await.get("/snapshots").await.words();
+    assert!(words.contains("No month was written yet.") && words.contains("plumbline snapshot"), "{words}");
 }
 
 #[tokio::test]
@@ -319,7 +361,7 @@ async fn a_client_of_the_official_registry_reads_ours() {
             assert_eq!(official["status"], "active");
             assert!(official["publishedAt"].as_str().unwrap().ends_with('Z'));
             let ours = &entry["_meta"]["example.plumbline/conformance"];
-            assert!(ours["verdict"].is_string() && ours["report"].as_str().unwrap().starts_with("/targets/"));
+            assert!(ours["verdict"].is_string() && ours["report"].as_str().unwrap().contains("/targets/"));
         }
         let Some(next) = page["metadata"]["nextCursor"].as_str() else { break };
         cursor = format!("&cursor={next}");

@@ -350,6 +350,7 @@ impl World {
                 "/check",
                 "/almanac/2026-11",
                 "/status",
+                "/snapshots",
                 "/onboarding",
                 "/api",
             ]

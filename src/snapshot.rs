@@ -1,0 +1,184 @@
+//! `plumbline snapshot`: what is public of one month, as tables with their schema and their checksums. The tables are the exports
+//! of the dashboard, asked of the same router, so that a file of a snapshot and a download are the same bytes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use axum::Router;
+use axum::body::Body;
+use chrono::{Datelike, Months, NaiveDate, Utc};
+use plumbline_web::{CrawlStatus, ExportTable, SiteSettings, WebState, export_forms, export_tables};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use crate::settings::{Options, Settings};
+use crate::telling::Telling;
+use crate::wiring;
+
+/// Under which terms the tables may be used: they state facts, and whoever uses them owes nobody anything.
+const LICENCE: &str = "CC0-1.0";
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  plumbline snapshot --out /srv/snapshots                   the month that ended last
+  plumbline snapshot --out /srv/snapshots --month 2026-11   another one
+
+Writes FOLDER/2026-11/ with targets, findings, rules, prevalence and days, each as CSV and JSON Lines (and as Parquet in a
+build with that feature), schema.json with what every column means, and SHA256SUMS, which `sha256sum -c` reads. Targets,
+findings and rules are as they stand when it is taken. A month that is there already is not written over. With
+`web.snapshots` in the settings the dashboard hands the folder out at /snapshots.")]
+pub struct Arguments {
+    /// The folder in which the month gets one of its own [default: web.snapshots of the settings].
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// The month, such as 2026-11 [default: the one that ended last].
+    #[arg(long, value_name = "YYYY-MM")]
+    month: Option<String>,
+}
+
+/// What a snapshot holds, as it is written into it.
+#[derive(Debug, Serialize)]
+struct Schema {
+    month: String,
+    taken_at: String,
+    made_by: &'static str,
+    licence: &'static str,
+    tables: Vec<Table>,
+}
+
+#[derive(Debug, Serialize)]
+struct Table {
+    name: &'static str,
+    says: &'static str,
+    rows: u64,
+    columns: Vec<plumbline_web::Column>,
+    files: Vec<File>,
+}
+
+#[derive(Debug, Serialize)]
+struct File {
+    name: String,
+    bytes: u64,
+    sha256: String,
+}
+
+pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
+    let settings = Settings::load(options)?;
+    wiring::start_log(&settings.log)?;
+    let today = Utc::now().date_naive();
+    let month = arguments.month.clone().unwrap_or_else(|| last_month(today));
+    if NaiveDate::parse_from_str(&format!("{month}-01"), "%Y-%m-%d").is_err() || month.len() != 7 {
+        bail!("`{month}` is no month; write it as 2026-11");
+    }
+    let set = Some(&settings.web.snapshots).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let Some(out) = arguments.out.clone().or(set) else { bail!("name a folder with --out, or as web.snapshots") };
+    let folder = out.join(&month);
+    if folder.exists() {
+        bail!("{} is there already; a snapshot is never written over", folder.display());
+    }
+    // It gets its name when it is whole.
+    let unfinished = out.join(format!(".{month}.unfinished"));
+    let schema = wiring::runtime()?.block_on(async {
+        let store = wiring::open(&settings).await?;
+        let router = plumbline_web::router(state(store.clone(), &settings).await?);
+        let written = write(&router, &unfinished, &month).await;
+        store.close().await;
+        written
+    })?;
+    std::fs::rename(&unfinished, &folder).with_context(|| format!("{} gets its name", folder.display()))?;
+    let rows = schema.tables.iter().map(|table| format!("{} {}", table.rows, table.name)).collect::<Vec<_>>();
+    println!("{}: {}.", folder.display(), rows.join(", "));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The month before the one of a day.
+fn last_month(day: NaiveDate) -> String {
+    let first = day.with_day(1).and_then(|first| first.checked_sub_months(Months::new(1))).unwrap_or(day);
+    first.format("%Y-%m").to_string()
+}
+
+/// Enough of a dashboard to ask it for its exports.
+async fn state(store: plumbline_store::Store, settings: &Settings) -> Result<WebState> {
+    let site = SiteSettings { instance_name: settings.web.name.clone(), ..SiteSettings::default() };
+    Ok(WebState {
+        desk: Telling::new(settings, store.clone()).await?.desk(settings)?,
+        store,
+        settings: watch::channel(Arc::new(site)).1,
+        status: watch::channel(CrawlStatus::default()).1,
+        checker: plumbline_web::Checker::default(),
+        now: plumbline_web::system_now,
+        started_at: plumbline_web::system_now(),
+        numbers: crate::numbers::since_start,
+    })
+}
+
+async fn write(router: &Router, folder: &Path, month: &str) -> Result<Schema> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| format!("what is left in {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("folder {}", folder.display()))?;
+    let taken_at = Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let mut tables = Vec::new();
+    for table in export_tables() {
+        tables.push(write_table(router, folder, &table, month).await.with_context(|| format!("table {}", table.name))?);
+    }
+    let made_by = concat!("plumbline ", env!("CARGO_PKG_VERSION"));
+    let schema = Schema { month: month.to_owned(), taken_at, made_by, licence: LICENCE, tables };
+    let text = serde_json::to_vec_pretty(&schema)?;
+    std::fs::write(folder.join("schema.json"), &text)?;
+    let mut sums = format!("{}  schema.json\n", hex(&Sha256::digest(&text)));
+    for file in schema.tables.iter().flat_map(|table| &table.files) {
+        sums.push_str(&format!("{}  {}\n", file.sha256, file.name));
+    }
+    std::fs::write(folder.join("SHA256SUMS"), sums)?;
+    Ok(schema)
+}
+
+async fn write_table(router: &Router, folder: &Path, table: &ExportTable, month: &str) -> Result<Table> {
+    let (mut files, mut rows) = (Vec::new(), 0);
+    for form in export_forms() {
+        let name = format!("{}.{form}", table.name);
+        let request = axum::http::Request::get(table.path(form, month)).body(Body::empty())?;
+        let answer = router.clone().oneshot(request).await?;
+        if !answer.status().is_success() {
+            bail!("{name} was answered with {}", answer.status());
+        }
+        let mut file = std::fs::File::create(folder.join(&name))?;
+        let (mut hash, mut bytes, mut lines) = (Sha256::new(), 0, 0);
+        let mut body = answer.into_body().into_data_stream();
+        while let Some(part) = futures_util::StreamExt::next(&mut body).await {
+            let part = part?;
+            hash.update(&part);
+            bytes += part.len() as u64;
+            lines += part.iter().filter(|byte| **byte == b'\n').count() as u64;
+            file.write_all(&part)?;
+        }
+        file.sync_all()?;
+        if *form == "jsonl" {
+            rows = lines;
+        }
+        files.push(File { name, bytes, sha256: hex(&hash.finalize()) });
+    }
+    Ok(Table { name: table.name, says: table.says, rows, columns: table.columns.clone(), files })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_month_that_ended_last_is_before_the_one_of_the_day() {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        assert_eq!(last_month(day("2026-12-31")), "2026-11");
+        assert_eq!(last_month(day("2027-01-01")), "2026-12");
+    }
+}
