@@ -1,6 +1,8 @@
 //! Brings messages to receivers: each receiver at its own pace, so that a dead one delays nobody.
 //!
-//! One worker a receiver, for as long as something is due there; four messages in flight at most. How tries went is kept by
+//! One worker a receiver, for as long as something is due there. A receiver that keeps up with its pace gets one message after
+//! the other, in the order of their events; one that answers too slowly for that has several in flight, four at most, because
+//! otherwise it would fall behind for good. How tries went is kept by
 //! one writer, many in a transaction. A try that was not kept is made again under the same id: nothing is lost, and a
 //! receiver that remembers ids hears nothing twice.
 
@@ -12,7 +14,7 @@ use plumbline_store::hooks::{Attempt, Due, Endpoint, EndpointState, NewEndpoint,
 use plumbline_store::{EndpointId, Error, Store};
 use rand::Rng as _;
 use serde_json::json;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +27,7 @@ use crate::sync::TOKEN;
 use crate::vault::Vault;
 use crate::wire::{Answer, Post, Wire};
 
-/// Messages in flight to one receiver.
+/// Messages in flight to one receiver, at most.
 const IN_FLIGHT: usize = 4;
 
 /// Messages read at a time for one receiver. Bodies come with them, 256 KiB each at most.
@@ -149,7 +151,7 @@ impl Courier {
         let endpoints = self.store.endpoints().await?;
         let Some(endpoint) = endpoints.into_iter().find(|endpoint| endpoint.id == id) else { return Ok(()) };
         let receiver = Arc::new(self.receiver(endpoint).await?);
-        let (mut pace, slots) = (Pace::default(), Arc::new(Semaphore::new(IN_FLIGHT)));
+        let (mut pace, per_minute) = (Pace::default(), receiver.endpoint.is.per_minute);
         while !stop.is_cancelled() {
             let standing = receiver.standing();
             let (batch, is_probe) = match standing.state {
@@ -172,13 +174,12 @@ impl Courier {
                 if now.state == EndpointState::Failing && !is_probe {
                     break;
                 }
-                pace.wait(receiver.endpoint.is.per_minute, now.slowed).await;
-                let slot = slots.clone().acquire_owned().await.expect("nobody closes it");
+                pace.wait(per_minute, now.slowed).await;
+                while flights.len() >= in_flight(receiver.usual_ms(), per_minute) {
+                    flights.join_next().await;
+                }
                 let (courier, receiver, keep) = (self.clone(), receiver.clone(), keep.clone());
-                flights.spawn(async move {
-                    courier.deliver(&receiver, &due, &keep).await;
-                    drop(slot);
-                });
+                flights.spawn(async move { courier.deliver(&receiver, &due, &keep).await });
             }
             while flights.join_next().await.is_some() {}
         }
@@ -196,7 +197,7 @@ impl Courier {
         }
         let format = endpoint.is.format.parse().unwrap_or(Format::Generic);
         let standing = Mutex::new(standing_of(&endpoint));
-        Ok(Receiver { endpoint, format, keys, token, standing })
+        Ok(Receiver { endpoint, format, keys, token, standing, usual_ms: Mutex::default() })
     }
 
     /// One try of one message, kept before it returns.
@@ -204,6 +205,7 @@ impl Courier {
         let began_ms = (self.clock)();
         let (sent, answer) = self.send(receiver, due, began_ms).await;
         let ended_ms = (self.clock)();
+        receiver.took(ended_ms - began_ms);
         let verdict = {
             let mut standing = lock(&receiver.standing);
             let tried = Try {
@@ -280,7 +282,7 @@ impl Courier {
         let format = endpoint.is.format.parse().unwrap_or(Format::Generic);
         let standing = Mutex::new(standing_of(&endpoint));
         let keys = unsaved.keys.into_iter().map(|key| (SecretRole::Current, key)).collect();
-        let receiver = Receiver { endpoint, format, keys, token: unsaved.token, standing };
+        let receiver = Receiver { endpoint, format, keys, token: unsaved.token, standing, usual_ms: Mutex::default() };
         self.test_receiver(&receiver, message, kind, body).await
     }
 
@@ -334,11 +336,29 @@ struct Receiver {
     keys: Vec<(SecretRole, Key)>,
     token: Option<String>,
     standing: Mutex<Standing>,
+    /// How long it takes to answer, in milliseconds: a mean in which the last answers weigh most.
+    usual_ms: Mutex<i64>,
+}
+
+/// Messages in flight to a receiver that takes so long to answer: as few as keep its pace.
+fn in_flight(usual_ms: i64, per_minute: i64) -> usize {
+    let gap_ms = 60_000 / per_minute.max(1);
+    let needed = usual_ms.max(0) / gap_ms.max(1) + 1;
+    usize::try_from(needed).unwrap_or(IN_FLIGHT).min(IN_FLIGHT)
 }
 
 impl Receiver {
     fn standing(&self) -> Standing {
         lock(&self.standing).clone()
+    }
+
+    fn usual_ms(&self) -> i64 {
+        *lock(&self.usual_ms)
+    }
+
+    fn took(&self, took_ms: i64) {
+        let mut usual_ms = lock(&self.usual_ms);
+        *usual_ms = if *usual_ms == 0 { took_ms } else { (*usual_ms * 3 + took_ms) / 4 };
     }
 
     fn signers(&self) -> Vec<(SecretRole, &'static str)> {
@@ -375,8 +395,10 @@ impl Pace {
         if self.tokens < 1.0 {
             let missing = Duration::from_secs_f64((1.0 - self.tokens) / per_second);
             tokio::time::sleep(missing).await;
-            self.tokens = 1.0;
-            self.last = Some(Instant::now());
+            // A sleep lasts a little longer than asked for; what is earned meanwhile counts, or the pace would be missed.
+            let woke = Instant::now();
+            self.tokens += (woke - now).as_secs_f64() * per_second;
+            self.last = Some(woke);
         }
         self.tokens -= 1.0;
     }
@@ -439,6 +461,20 @@ async fn write(store: Store, clock: Clock, mut kept: mpsc::Receiver<Keeping>) {
                 tracing::error!("how tries went could not be kept: {error}");
                 waiting.clear();
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_is_too_slow_for_its_pace_has_several_in_flight() {
+        for (usual_ms, per_minute, wanted) in
+            [(0, 300, 1), (150, 300, 1), (200, 300, 2), (450, 300, 3), (20_000, 300, 4), (900, 30, 1), (-5, 0, 1)]
+        {
+            assert_eq!(in_flight(usual_ms, per_minute), wanted, "{usual_ms} ms at {per_minute} a minute");
         }
     }
 }

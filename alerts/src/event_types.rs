@@ -493,6 +493,11 @@ pub fn happened(kind: EventKind) -> Happened {
         surface: names_surface.then(example_surface),
         rule: (is_finding || is_about("rule.")).then(example_rule),
         finding: is_finding.then(|| example_finding(is_over)),
+        firing: if is_finding && !is_over {
+            vec![("a2a/skill-tags-required".to_owned(), Some(Impact::BreaksClients))]
+        } else {
+            Vec::new()
+        },
         places: if is_finding { example_places() } else { Vec::new() },
         documents: if is_finding || is_about("document.") {
             (Some("ab12".repeat(16)), Some("cd34".repeat(16)))
@@ -532,6 +537,7 @@ fn example_target() -> AboutTarget {
         host: Some("agent.example.com".to_owned()),
         source: "domains".to_owned(),
         tags: vec!["tier=1".to_owned()],
+        cohorts: Vec::new(),
         reach: ReachState::Up,
         headline: Headline::Blocked,
         headline_since_s: Some(AT_S - 73),
@@ -583,6 +589,7 @@ fn example_finding(is_over: bool) -> AboutFinding {
         previously_resolved_s: Some(AT_S - 4_400_000),
         occurrences: 2,
         revision: 7,
+        is_waived: false,
         confidence: Some("likely".to_owned()),
     }
 }

@@ -6,6 +6,7 @@
 //! Deciding, pure:
 //! - [`payload`]: an event or a group as JSON, its title, how grave it is; [`event_types`]: every type with schema and example;
 //! - [`matcher`]: which events somebody wants; [`pipeline`]: from events to alerts to groups, and why not;
+//! - [`clients`]: what fires to what released clients do;
 //! - [`zones`]: windows, quiet hours, summaries; [`quiet`]: silences, waivers and maintenance as they may be asked for;
 //!   [`retry`]: what becomes of a message after an answer;
 //! - [`formats`]: the request for each kind of receiver; [`signature`]: Standard Webhooks; [`message`]: a line for the log.
@@ -14,6 +15,7 @@
 //! the database, [`desk`] is where people and programs subscribe, [`waiving`] brings waivers to findings, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
 //! ways out.
 
+pub mod clients;
 pub mod courier;
 pub mod desk;
 pub mod digest;

@@ -1,13 +1,16 @@
-//! Which events somebody wants: words and values, such as `owner:harbour severity:error -rule:a2a/*`.
+//! Which events somebody wants, in the query language of lists ([`plumbline_store::query`]) with the words of events:
+//! `owner:harbour severity:error -rule:a2a/*`.
 //!
 //! All terms must hold; within one, any of the values separated by commas; a minus before it turns it around. A value may
 //! end in `*`. `severity`, `impact` and `headline` name the least grave word that counts: `severity:warning` holds for errors.
-//! A word without a colon is looked for in the target's name. The language of the target list, with words of events.
+//! A word without a colon is looked for in the target's name. So the query of a list can be subscribed to as it stands, but
+//! for what only a list can know: attributes, and when something last changed.
 
 use plumbline_store::happened::Facts;
+use plumbline_store::query::{self, Field, Piece, QueryError};
 
 /// Words a matcher may ask about.
-pub const WORDS: [&str; 19] = [
+pub const WORDS: [&str; 23] = [
     "type",
     "kind",
     "surface",
@@ -20,9 +23,13 @@ pub const WORDS: [&str; 19] = [
     "tag",
     "host",
     "source",
+    "cohort",
     "target",
     "cause",
     "opened_as",
+    "profile",
+    "known",
+    "waived",
     "reach",
     "headline",
     "name",
@@ -49,37 +56,17 @@ struct Term {
     is_not: bool,
 }
 
-/// Why a text is no matcher.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadMatcher {
-    /// A word that nobody knows.
-    #[error("`{0}` is none of {words}", words = WORDS.join(", "))]
-    Word(String),
-    /// A word without a value.
-    #[error("`{0}` names no value")]
-    Empty(String),
-    /// A value that an ordered word does not have.
-    #[error("{word} is none of {known}, but `{value}`")]
-    Value {
-        /// The word.
-        word: &'static str,
-        /// The value.
-        value: String,
-        /// What it can be.
-        known: String,
-    },
-    /// A quote that does not end.
-    #[error("a quotation mark is not closed")]
-    Quote,
-}
-
 impl Matcher {
     /// Reads a matcher; an empty text matches everything.
     ///
     /// # Errors
     /// What cannot be read.
-    pub fn parse(text: &str) -> Result<Matcher, BadMatcher> {
-        let terms: Result<Vec<Term>, BadMatcher> = split(text)?.iter().map(|part| term(part)).collect();
+    pub fn parse(text: &str) -> Result<Matcher, QueryError> {
+        let read = |piece: Piece| {
+            let (at, length) = (piece.at.start, piece.at.len());
+            term(piece).map_err(|says| QueryError { query: text.to_owned(), at, length, says })
+        };
+        let terms: Result<Vec<Term>, QueryError> = query::pieces(text)?.into_iter().map(read).collect();
         Ok(Matcher { terms: terms? })
     }
 
@@ -141,41 +128,33 @@ fn fits(word: &str, wanted: &str, have: &str) -> bool {
     }
 }
 
-fn term(part: &str) -> Result<Term, BadMatcher> {
-    let (is_not, part) = part.strip_prefix('-').map_or((false, part), |rest| (true, rest));
-    let Some((word, values)) = part.split_once(':') else {
-        return Ok(Term { word: "name".to_owned(), values: vec![part.to_owned()], is_not });
+fn term(piece: Piece) -> Result<Term, String> {
+    let Piece { is_not, field, value, .. } = piece;
+    let Some(word) = field else {
+        return Ok(Term { word: "name".to_owned(), values: vec![value], is_not });
     };
-    if !WORDS.contains(&word) {
-        return Err(BadMatcher::Word(word.to_owned()));
+    // Another word for the same in lists.
+    let word = if word == "verdict" { "headline".to_owned() } else { word };
+    if !WORDS.contains(&word.as_str()) {
+        return Err(match Field::named(&word) {
+            Some(_) => format!("“{word}:” can be asked of a list and not of an event."),
+            None => format!("There is no field “{word}”. There are {}.", WORDS.join(", ")),
+        });
     }
-    let values: Vec<String> = values.split(',').filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect();
+    let split = value.split(',').filter(|value| !value.is_empty());
+    let values: Vec<String> = match word.as_str() {
+        "profile" => split.map(query::whole_profile).collect(),
+        _ => split.map(ToOwned::to_owned).collect(),
+    };
     if values.is_empty() {
-        return Err(BadMatcher::Empty(word.to_owned()));
+        return Err(format!("“{word}:” has no value."));
     }
     if let Some((word, order)) = ORDERED.iter().find(|(ordered, _)| *ordered == word)
         && let Some(value) = values.iter().find(|value| !order.contains(&value.as_str()))
     {
-        return Err(BadMatcher::Value { word, value: value.clone(), known: order.join(", ") });
+        return Err(format!("“{value}” is no value of {word}: it is one of {}.", order.join(", ")));
     }
-    Ok(Term { word: word.to_owned(), values, is_not })
-}
-
-/// Splits at spaces outside of quotation marks.
-fn split(text: &str) -> Result<Vec<String>, BadMatcher> {
-    let (mut parts, mut part, mut is_quoted) = (Vec::new(), String::new(), false);
-    for letter in text.chars() {
-        match letter {
-            '"' => is_quoted = !is_quoted,
-            letter if letter.is_whitespace() && !is_quoted => parts.push(std::mem::take(&mut part)),
-            letter => part.push(letter),
-        }
-    }
-    parts.push(part);
-    if is_quoted {
-        return Err(BadMatcher::Quote);
-    }
-    Ok(parts.into_iter().filter(|part| !part.is_empty()).collect())
+    Ok(Term { word, values, is_not })
 }
 
 /// Whether an event word is among those wanted: empty is all, `finding.*` all that begin so.
@@ -255,10 +234,32 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        assert_eq!(Matcher::parse("onwer:x"), Err(BadMatcher::Word("onwer".to_owned())));
-        assert_eq!(Matcher::parse("owner:"), Err(BadMatcher::Empty("owner".to_owned())));
-        assert!(matches!(Matcher::parse("severity:loud"), Err(BadMatcher::Value { .. })));
-        assert_eq!(Matcher::parse("\"x"), Err(BadMatcher::Quote));
+        for (text, says, at) in [
+            ("severity:error onwer:x", "There is no field “onwer”", 15),
+            ("owner:", "“owner:” has no value", 0),
+            ("severity:loud", "“loud” is no value of severity", 0),
+            ("changed:<7d", "can be asked of a list", 0),
+            ("owner:x \"y", "quotation marks", 8),
+        ] {
+            let error = Matcher::parse(text).unwrap_err();
+            assert!(error.says.contains(says) && error.at == at, "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn the_query_of_a_list_is_read_as_it_stands() {
+        let card = facts(&[("kind", "a2a-agent"), ("profile", "a2a-0.3"), ("headline", "blocked"), ("waived", "no")]);
+        for (text, holds) in [
+            ("kind:a2a-agent verdict:blocked profile:0.3 -waived:yes", true),
+            ("profile:1.0", false),
+            ("cohort:a2a-agent", false),
+        ] {
+            assert_eq!(Matcher::parse(text).unwrap().matches(&card), holds, "{text}");
+        }
+        for field in Field::ALL {
+            let is_of_lists = matches!(field.name(), "fact" | "changed" | "added" | "era" | "access");
+            assert_eq!(WORDS.contains(&field.name()), !is_of_lists, "{}", field.name());
+        }
     }
 
     #[test]

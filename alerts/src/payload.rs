@@ -11,6 +11,8 @@ use plumbline_store::hooks::SCHEMA_DATE;
 use plumbline_store::words::{Cause, EventKind, Evidence, Impact, Known, OpenedAs, Resolution, Severity};
 use serde_json::{Map, Value, json};
 
+use crate::clients::{self, Client, Fired};
+
 /// Items of a list that a message holds.
 pub const MOST_ITEMS: usize = 25;
 
@@ -66,7 +68,7 @@ pub fn event_data(happened: &Happened, source: &Source) -> Value {
     put("finding", happened.finding.as_ref().map(|finding| finding_json(finding, happened, source)));
     put("rule", happened.rule.as_ref().map(|rule| rule_json(rule, source)));
     put("target", happened.target.as_ref().map(|target| target_json(target, source)));
-    put("surface", happened.surface.as_ref().map(surface_json));
+    put("surface", happened.surface.as_ref().map(|surface| surface_json(surface, happened)));
     if happened.finding.is_some() {
         let places: Vec<Value> = happened
             .places
@@ -76,7 +78,7 @@ pub fn event_data(happened: &Happened, source: &Source) -> Value {
             .collect();
         put("truncated", Some(json!(happened.places.len().saturating_sub(places.len()))));
         put("occurrences", Some(Value::Array(places)));
-        put("cause", cause_json(happened));
+        put("cause", cause_json(happened, source));
     }
     put("deploy", deploy_json(happened));
     put("incident", incident_json(happened));
@@ -89,6 +91,7 @@ pub fn event_data(happened: &Happened, source: &Source) -> Value {
         EventKind::DocumentChanged => {
             put("document_before", happened.documents.0.as_ref().map(|hash| json!(format!("sha256:{hash}"))));
             put("document_after", happened.documents.1.as_ref().map(|hash| json!(format!("sha256:{hash}"))));
+            put("diff_url", diff_url(happened, source).map(|url| json!(url)));
         }
         EventKind::RulePrevalenceJumped => {
             put("failing_before", event.a.map(|n| json!(n)));
@@ -280,9 +283,14 @@ pub fn facts(happened: &Happened) -> Facts {
         target.owner.iter().for_each(|owner| put("owner", owner));
         target.host.iter().for_each(|host| put("host", host));
         target.tags.iter().for_each(|tag| put("tag", tag));
+        put("cohort", "all");
+        put("cohort", target.kind.as_str());
+        target.cohorts.iter().for_each(|cohort| put("cohort", cohort));
     }
     if let Some(surface) = &happened.surface {
         put("surface", surface.kind.as_str());
+        surface.profile.iter().for_each(|profile| put("profile", profile));
+        surface.known.iter().for_each(|known| put("known", known.as_str()));
     }
     if let Some(rule) = &happened.rule {
         put("rule", &rule.slug);
@@ -292,6 +300,7 @@ pub fn facts(happened: &Happened) -> Facts {
         }
     }
     if let Some(finding) = &happened.finding {
+        put("waived", if finding.is_waived { "yes" } else { "no" });
         finding.impact.iter().for_each(|impact| put("impact", impact.as_str()));
         finding.cause.iter().for_each(|cause| put("cause", cause.as_str()));
         finding.opened_as.iter().for_each(|opened| put("opened_as", opened.as_str()));
@@ -323,7 +332,7 @@ pub fn is_baseline(happened: &Happened) -> bool {
 }
 
 fn finding_json(finding: &AboutFinding, happened: &Happened, source: &Source) -> Value {
-    let url = happened.target.as_ref().map(|target| source.url(&format!("/targets/{}", target.id)));
+    let url = source.url(&format!("/findings/{}", finding.id));
     json!({
         "id": format!("fnd_{}", finding.id), "state": finding.state.as_str(),
         "opened_as": finding.opened_as.map(OpenedAs::as_str), "baseline": is_baseline(happened),
@@ -332,7 +341,7 @@ fn finding_json(finding: &AboutFinding, happened: &Happened, source: &Source) ->
         "revision": finding.revision, "first_seen": rfc3339(finding.first_seen_s),
         "opened_at": finding.opened_s.map(rfc3339), "closed_at": finding.closed_s.map(rfc3339),
         "previously_resolved_at": finding.previously_resolved_s.map(rfc3339),
-        "occurrences": finding.occurrences, "url": url,
+        "occurrences": finding.occurrences, "waived": finding.is_waived, "url": url,
     })
 }
 
@@ -357,30 +366,53 @@ fn target_json(target: &AboutTarget, source: &Source) -> Value {
     })
 }
 
-fn surface_json(surface: &AboutSurface) -> Value {
+fn surface_json(surface: &AboutSurface, happened: &Happened) -> Value {
     let word = match (surface.n_error, surface.n_warn) {
         (0, 0) => "conformant",
         (0, _) => "warnings",
         _ => "deviates",
     };
     let is_judged = surface.profile.is_some();
-    json!({
+    // Of events about findings it is known what fires, and so what clients do.
+    let clients = surface.profile.as_deref().filter(|_| happened.finding.is_some()).and_then(|profile| {
+        let firing: Vec<Fired<'_>> =
+            happened.firing.iter().map(|(rule, impact)| Fired { rule, impact: *impact }).collect();
+        clients::answer(profile, &firing)
+    });
+    let mut json = json!({
         "id": format!("srf_{}", surface.id), "kind": surface.kind.as_str(), "url": plain(&surface.url, TEXT),
         "detected": { "profile": surface.profile, "known": surface.known.map(Known::as_str) },
         "specification": {
             "state": if is_judged { word } else { "not_evaluated" },
             "errors": surface.n_error, "warnings": surface.n_warn,
         },
-    })
+    });
+    if let Some(answer) = clients {
+        let names = |list: &[Client]| list.iter().map(|client| client.name.clone()).collect::<Vec<String>>();
+        json["clients"] = json!({
+            "works_in": names(&answer.works_in), "limited_in": names(&answer.limited_in),
+            "refused_by": names(&answer.refused_by), "unaware": names(&answer.unaware),
+            "untested": answer.is_untested,
+        });
+    }
+    json
 }
 
-fn cause_json(happened: &Happened) -> Option<Value> {
+fn cause_json(happened: &Happened, source: &Source) -> Option<Value> {
     let finding = happened.finding.as_ref()?;
     let hash = |hash: &Option<String>| hash.as_ref().map(|hash| format!("sha256:{hash}"));
     Some(json!({
         "kind": finding.cause.map(Cause::as_str), "confidence": finding.confidence,
         "document_before": hash(&happened.documents.0), "document_after": hash(&happened.documents.1),
+        "diff_url": diff_url(happened, source),
     }))
+}
+
+/// Where both documents stand beside each other.
+fn diff_url(happened: &Happened, source: &Source) -> Option<String> {
+    let short = |hash: &Option<String>| hash.as_deref().map(|hash| hash.chars().take(16).collect::<String>());
+    let (target, from, to) = (happened.target.as_ref()?, short(&happened.documents.0)?, short(&happened.documents.1)?);
+    Some(source.url(&format!("/targets/{}/diff?from={from}&to={to}", target.id)))
 }
 
 fn deploy_json(happened: &Happened) -> Option<Value> {

@@ -411,11 +411,8 @@ async fn read_rules(on: &mut sqlx::AnyConnection, present: &mut Present, places:
             let surface = &mut present.surfaces[*place];
             surface.failing.set(id);
             let is_covered = row.try_get::<i64, _>(2)? == 1;
-            if is_covered {
-                surface.covered.set(id)
-            } else {
-                surface.bare.set(id)
-            }
+            let mask = if is_covered { &mut surface.covered } else { &mut surface.bare };
+            mask.set(id);
             surface.places.push((id, row.try_get(1)?));
         }
     }

@@ -41,6 +41,8 @@ pub struct Happened {
     pub webhook: Option<String>,
     /// The crawl that it is about.
     pub crawl: Option<AboutCrawl>,
+    /// Rules that fire on the surface now, with what clients do about that; of events about findings.
+    pub firing: Vec<(String, Option<Impact>)>,
 }
 
 /// A target as messages name it.
@@ -62,6 +64,8 @@ pub struct AboutTarget {
     pub source: String,
     /// `key=value`, or the key alone.
     pub tags: Vec<String>,
+    /// Cohorts it belongs to, everything and the kinds left out.
+    pub cohorts: Vec<String>,
     /// Whether it can be reached.
     pub reach: ReachState,
     /// Its word.
@@ -149,6 +153,8 @@ pub struct AboutFinding {
     pub occurrences: i64,
     /// Grows with every change.
     pub revision: i64,
+    /// A waiver covers it.
+    pub is_waived: bool,
     /// How sure the deploy is.
     pub confidence: Option<String>,
 }
@@ -240,6 +246,10 @@ impl Store {
             incident: self.about_incident(subject_of("incident."), event.surface.map(|id| id.0)).await?,
             webhook: self.webhook_slug(subject_of("webhook.")).await?,
             crawl: self.about_crawl(subject_of("crawl.")).await?,
+            firing: match (&finding, event.surface) {
+                (Some(_), Some(surface)) => self.firing_on(surface.0).await?,
+                _ => Vec::new(),
+            },
             finding,
             event,
         };
@@ -270,6 +280,13 @@ impl Store {
             .fetch_all(&self.pools.reader)
             .await?;
         let tags: Result<Vec<String>> = tags.iter().map(tag).collect();
+        let cohorts: Vec<String> = sqlx::query_scalar(
+            "SELECT cohort.slug FROM cohort_member JOIN cohort ON cohort.id = cohort_member.cohort_id
+             WHERE cohort_member.target_id = $1 ORDER BY cohort.slug",
+        )
+        .bind(id)
+        .fetch_all(&self.pools.reader)
+        .await?;
         Ok(Some(AboutTarget {
             id: row.try_get(0)?,
             key: row.try_get(1)?,
@@ -279,6 +296,7 @@ impl Store {
             host: row.try_get(5)?,
             source: row.try_get(6)?,
             tags: tags?,
+            cohorts,
             reach: word("target", row.try_get(7)?)?,
             headline: word("target", row.try_get(8)?)?,
             headline_since_s: row.try_get(9)?,
@@ -332,10 +350,25 @@ impl Store {
         }))
     }
 
+    /// Rules that fire on a surface, confirmed, with the impact of what was found.
+    async fn firing_on(&self, surface: i64) -> Result<Vec<(String, Option<Impact>)>> {
+        let rows = sqlx::query(
+            "SELECT rule.slug, finding.impact
+             FROM finding
+             JOIN rule ON rule.id = finding.rule_id
+             WHERE finding.surface_id = $1 AND finding.state IN ('open', 'clearing', 'flapping')
+             ORDER BY rule.slug",
+        )
+        .bind(surface)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, word_or_none("finding", row.try_get(1)?)?))).collect()
+    }
+
     async fn about_finding(&self, id: i64) -> Result<Option<AboutFinding>> {
         let row = sqlx::query(
             "SELECT id, state, opened_as, cause, resolution, severity, impact, first_seen_s, opened_s, closed_s,
-                    occurrences, revision
+                    occurrences, revision, waiver_id
              FROM finding WHERE id = $1",
         )
         .bind(id)
@@ -356,6 +389,7 @@ impl Store {
             previously_resolved_s: None,
             occurrences: row.try_get(10)?,
             revision: row.try_get(11)?,
+            is_waived: row.try_get::<Option<i64>, _>(12)?.is_some(),
             confidence: None,
         }))
     }
@@ -371,14 +405,38 @@ impl Store {
         .await?;
         let Some(newest) = rows.first() else { return Ok(Span::default()) };
         let before = rows.get(1);
+        let document: Option<i64> = newest.try_get(0)?;
+        let served_before = self.served_before(finding, document).await?;
         Ok(Span {
-            document: newest.try_get(0)?,
+            document,
             deploy: newest.try_get(1)?,
             confidence: newest.try_get(2)?,
             occ_set: newest.try_get(3)?,
-            before: before.map(|row| row.try_get(5)).transpose()?.flatten(),
+            before: match served_before {
+                Some(document) => Some(document),
+                None => before.map(|row| row.try_get(5)).transpose()?.flatten(),
+            },
             previously_resolved_s: before.map(|row| row.try_get(4)).transpose()?.flatten(),
         })
+    }
+
+    /// The document that the surface of a finding served before this one.
+    async fn served_before(&self, finding: i64, document: Option<i64>) -> Result<Option<i64>> {
+        let Some(document) = document else { return Ok(None) };
+        Ok(sqlx::query_scalar(
+            "SELECT document_id
+             FROM doc_span
+             WHERE surface_id = (SELECT surface_id FROM finding WHERE id = $1)
+               AND from_s < (SELECT MAX(began.from_s) FROM doc_span began
+                             WHERE began.document_id = $2
+                               AND began.surface_id = (SELECT surface_id FROM finding WHERE id = $1))
+             ORDER BY from_s DESC
+             LIMIT 1",
+        )
+        .bind(finding)
+        .bind(document)
+        .fetch_optional(&self.pools.reader)
+        .await?)
     }
 
     async fn hash_of(&self, document: Option<i64>) -> Result<Option<String>> {

@@ -223,25 +223,53 @@ impl QueryError {
     }
 }
 
+/// One piece of a query as it is written, before anybody asks what its field means: lists and matchers of events read the same
+/// language with words of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it stands, in bytes.
+    pub at: Range<usize>,
+    /// A minus stands before it.
+    pub is_not: bool,
+    /// What stands before the colon; `None`: it is a word.
+    pub field: Option<String>,
+    /// What stands after it, or the word, without quotation marks.
+    pub value: String,
+}
+
+/// The pieces of a query.
+///
+/// # Errors
+/// For quotation marks that do not end.
+pub fn pieces(text: &str) -> Result<Vec<Piece>, QueryError> {
+    let piece = |at: Range<usize>| {
+        let token = &text[at.clone()];
+        let (is_not, rest) = token.strip_prefix('-').map_or((false, token), |rest| (true, rest));
+        let named = rest.split_once(':').filter(|(name, value)| is_field_name(name) && !value.starts_with("//"));
+        match named {
+            None => Piece { at, is_not, field: None, value: unquoted(if is_not { rest } else { token }) },
+            Some((name, value)) => Piece { at, is_not, field: Some(name.to_owned()), value: unquoted(value) },
+        }
+    };
+    Ok(tokens(text)?.into_iter().map(piece).collect())
+}
+
 /// Reads a query.
 ///
 /// # Errors
 /// For a field that there is not, a term without a value, and quotation marks that do not end.
 pub fn parse(text: &str) -> Result<Query, QueryError> {
     let mut query = Query::default();
-    for at in tokens(text)? {
+    for Piece { at, is_not, field: named, value } in pieces(text)? {
         let token = &text[at.clone()];
-        let (is_not, rest) = token.strip_prefix('-').map_or((false, token), |rest| (true, rest));
-        let named = rest.split_once(':').filter(|(name, value)| is_field_name(name) && !value.starts_with("//"));
         let wrong = |says: String| QueryError { query: text.to_owned(), at: at.start, length: at.len(), says };
         match named {
             None if is_not => {
                 return Err(wrong(format!("“{token}” excludes a word, and only a field can be excluded, as -tag:x.")));
             }
-            None => query.words.push(unquoted(token)),
-            Some((name, value)) => {
-                let field = Field::named(name).ok_or_else(|| wrong(unknown_field(name)))?;
-                let value = unquoted(value);
+            None => query.words.push(value),
+            Some(name) => {
+                let field = Field::named(&name).ok_or_else(|| wrong(unknown_field(&name)))?;
                 if value.is_empty() {
                     return Err(wrong(format!("“{name}:” has no value; it asks for {}.", field.says())));
                 }
@@ -488,7 +516,9 @@ fn age(term: &Term) -> Result<(bool, i64), String> {
 }
 
 /// `0.3` is the release of A2A, `2025-11-25` the revision of MCP, `3.1` the version of OpenAPI.
-fn whole_profile(value: &str) -> String {
+/// The profile that is meant: `0.3` is `a2a-0.3`.
+#[must_use]
+pub fn whole_profile(value: &str) -> String {
     let is_date = value.len() == 10 && value.bytes().all(|letter| letter.is_ascii_digit() || letter == b'-');
     match value {
         "0.1" | "0.2" | "0.3" | "1.0" => format!("a2a-{value}"),

@@ -3,6 +3,7 @@
 //! A waiver hides nothing. A finding that is covered stays open, keeps its severity and its share; it is also counted apart.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use sqlx::Row;
 
@@ -50,10 +51,10 @@ impl Store {
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
             let surface: i64 = row.try_get(9)?;
-            if !of_surface.contains_key(&surface) {
-                of_surface.insert(surface, self.facts_of_surface(surface).await?);
-            }
-            let mut facts = of_surface[&surface].clone();
+            let mut facts = match of_surface.entry(surface) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(place) => place.insert(self.facts_of_surface(surface).await?).clone(),
+            };
             let mut put = |word: &str, value: Option<String>| {
                 facts.0.entry(word.to_owned()).or_default().extend(value);
             };

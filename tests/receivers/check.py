@@ -1,7 +1,7 @@
 """Receivers of the documentation against a real message: signed by us, verified by libraries of other languages.
 
 usage: check.py PLUMBLINE — needs PyPI `standardwebhooks` for this interpreter; the receiver for Node is run where
-`node` is there and npm `standardwebhooks` is found from NODE_PATH or beside it.
+`node` is there and npm `standardwebhooks` is found from NODE_MODULES, the one in Rust where RUST_RECEIVER names it built.
 """
 
 import os
@@ -63,6 +63,13 @@ def check(name, command, plumbline):
 def main():
     plumbline = pathlib.Path(sys.argv[1]).resolve()
     check("python", [sys.executable, HERE / "receiver.py"], plumbline)
+    rust = os.environ.get("RUST_RECEIVER")
+    if rust:
+        check("rust", [rust], plumbline)
+    elif os.environ.get("CI") == "true":
+        sys.exit("RUST_RECEIVER names no receiver")
+    else:
+        print("rust: skipped, RUST_RECEIVER is not set")
     node = shutil.which("node")
     if node is None:
         if os.environ.get("CI") == "true":

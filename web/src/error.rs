@@ -14,6 +14,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use plumbline_alerts::desk::Refused;
+use plumbline_alerts::settings::BadSetting;
 use plumbline_store::query::QueryError;
 use serde::Serialize;
 
@@ -125,6 +126,12 @@ impl From<Refused> for Error {
             Refused::Vault(error) => Self::Ours(error.to_string()),
             Refused::Key(error) => Self::Ours(error.to_string()),
         }
+    }
+}
+
+impl From<BadSetting> for Error {
+    fn from(why: BadSetting) -> Self {
+        Self::BadForm(sentence(&why.0))
     }
 }
 

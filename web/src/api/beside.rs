@@ -3,7 +3,9 @@
 
 use schemars::SchemaGenerator;
 
+use super::alerts::{Acknowledgement, AlertRow, NewMaintenance, NewSilence, NewWaiver, QuietRow};
 use super::deploys::{Accepted, DeployBody, DeployResult};
+use super::webhooks::{Kind, Rotation, Webhook, asked_schema, nothing_schema, unkept_schema};
 use super::{Body, Does, Endpoint, Param, number, path, path_number, text};
 use crate::events::EventPage;
 use crate::pages::registry::{ServerAnswer, ServerList};
@@ -28,6 +30,7 @@ const ATOM: Body = Body::Media(&["application/atom+xml"]);
 const BADGE: Body = Body::Media(&["image/svg+xml", "application/json"]);
 const JSON: Body = Body::Media(&["application/json"]);
 const TEXT: Body = Body::Media(&["text/plain"]);
+const NOTHING: Body = Body::Media(&[]);
 const SERVERS: Body = Body::Json(SchemaGenerator::subschema_for::<ServerList>);
 const STYLE: Param = text("style", "`flat`, the usual one, or `plain`.");
 const METRIC: Param = text("metric", "`headline` (the usual one), `clients`, `errors`, `uptime90` or `version`.");
@@ -42,6 +45,36 @@ pub(super) static BESIDE: &[Endpoint] = beside! {
         "Waits, where asked to, until it is settled.",
         [path_number("id", "The number of the deploy."), number("wait", "Seconds to wait, at most 300."),
             text("fail_on", "What counts: `blocked`, `error` (the usual one) or `warning`.")];
+    "/api/v1/webhooks" => Body::Json(SchemaGenerator::subschema_for::<Webhook>), Does::Act { method: "post", takes: Some(asked_schema), status: "201" }, "Webhooks", "createWebhook", "Subscribes.",
+        "Its secret is in the answer, this once.", [text("dry_run", "`true`: judge it, show what it would cover, keep nothing.")];
+    "/api/v1/webhooks/{name}" => Body::Json(SchemaGenerator::subschema_for::<Webhook>), Does::Act { method: "patch", takes: Some(asked_schema), status: "200" }, "Webhooks", "changeWebhook", "Changes a receiver.",
+        "A merge patch (RFC 7396). Its token does not go to another address. What stands in the settings file is changed there.", [path("name", "Its name."), text("dry_run", "`true`: judge it, show what it would cover, keep nothing.")];
+    "/api/v1/webhooks/{name}" => NOTHING, Does::Act { method: "delete", takes: None, status: "204" }, "Webhooks", "removeWebhook", "Takes a receiver away.",
+        "What waits for it is cancelled.", [path("name", "Its name.")];
+    "/api/v1/webhooks/{name}/rotate" => Body::Json(SchemaGenerator::subschema_for::<Webhook>), Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<Rotation>), status: "200" }, "Webhooks", "rotateSecret", "Gives a receiver a new secret.",
+        "The one before signs as well for a day, or as long as you say. The new one is in the answer, this once.", [path("name", "Its name.")];
+    "/api/v1/webhooks/{name}/test" => JSON, Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<Kind>), status: "200" }, "Webhooks", "testWebhook", "Sends a signed test.",
+        "Once, without retries; the answer holds the exact bytes of both sides.", [path("name", "Its name.")];
+    "/api/v1/webhooks/{name}/pause" => Body::Json(SchemaGenerator::subschema_for::<Webhook>), Does::Act { method: "post", takes: Some(nothing_schema), status: "200" }, "Webhooks", "pauseWebhook", "Stops sending.",
+        "What happens meanwhile is not sent afterwards; what waits is.", [path("name", "Its name.")];
+    "/api/v1/webhooks/{name}/resume" => Body::Json(SchemaGenerator::subschema_for::<Webhook>), Does::Act { method: "post", takes: Some(nothing_schema), status: "200" }, "Webhooks", "resumeWebhook", "Sends again.",
+        "What waits is tried at once.", [path("name", "Its name.")];
+    "/api/v1/webhook-tests" => JSON, Does::Act { method: "post", takes: Some(unkept_schema), status: "200" }, "Webhooks", "testUnkept", "Tries a receiver before it is kept.",
+        "Nothing is kept.", [];
+    "/api/v1/alerts/{id}/acknowledge" => Body::Json(SchemaGenerator::subschema_for::<AlertRow>), Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<Acknowledgement>), status: "200" }, "Alerts", "acknowledgeAlert", "Takes an alert on.",
+        "It is not repeated until it ends, or becomes graver.", [path_number("id", "Its number.")];
+    "/api/v1/silences" => Body::Json(SchemaGenerator::subschema_for::<QuietRow>), Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<NewSilence>), status: "201" }, "Alerts", "addSilence", "For a while, tells nobody of what matches.",
+        "The first message after its end says whose it was.", [text("dry_run", "`true`: judge it, show what it would cover, keep nothing.")];
+    "/api/v1/silences/{id}" => NOTHING, Does::Act { method: "delete", takes: None, status: "204" }, "Alerts", "endSilence", "Ends a silence.",
+        "One of the settings file is ended there.", [path_number("id", "Its number.")];
+    "/api/v1/waivers" => Body::Json(SchemaGenerator::subschema_for::<QuietRow>), Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<NewWaiver>), status: "201" }, "Alerts", "addWaiver", "Accepts a deviation.",
+        "It stays where it is and is counted apart.", [text("dry_run", "`true`: judge it, show what it would cover, keep nothing.")];
+    "/api/v1/waivers/{id}" => NOTHING, Does::Act { method: "delete", takes: None, status: "204" }, "Alerts", "endWaiver", "Takes a waiver back.",
+        "One of the settings file is ended there.", [path_number("id", "Its number.")];
+    "/api/v1/maintenance" => Body::Json(SchemaGenerator::subschema_for::<QuietRow>), Does::Act { method: "post", takes: Some(SchemaGenerator::subschema_for::<NewMaintenance>), status: "201" }, "Alerts", "addMaintenance", "Plans work, once or again and again.",
+        "Alerts are held until somebody has looked after its end.", [text("dry_run", "`true`: judge it, show what it would cover, keep nothing.")];
+    "/api/v1/maintenance/{id}" => NOTHING, Does::Act { method: "delete", takes: None, status: "204" }, "Alerts", "endMaintenance", "Calls a maintenance window off.",
+        "One of the settings file is called off there.", [path_number("id", "Its number.")];
     "/api/v1/events" => Body::Stream(SchemaGenerator::subschema_for::<EventPage>), Does::Read,
         "Events", "listEvents", "What happened.",
         "Oldest first, after a number; with `Accept: text/event-stream` as it happens, and `Last-Event-ID` goes on where a reader was cut off.",

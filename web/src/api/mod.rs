@@ -2,6 +2,7 @@
 //! so none of them can say what another does not. What programs are served elsewhere stands in a table of its own, and a test
 //! holds that against the routes.
 
+mod alerts;
 mod beside;
 mod deploys;
 mod export;
@@ -76,6 +77,15 @@ enum Does {
     Read,
     /// To take note of JSON of this schema; a token is needed, or to sit at this machine.
     Write(fn(&mut SchemaGenerator) -> Schema),
+    /// To change something, by a method other than that or with another answer; the same is needed.
+    Act {
+        /// `post`, `patch`, `delete`.
+        method: &'static str,
+        /// JSON of this schema; `None`: nothing is taken.
+        takes: Option<fn(&mut SchemaGenerator) -> Schema>,
+        /// The status of the answer.
+        status: &'static str,
+    },
 }
 
 /// One address.
@@ -208,6 +218,19 @@ static READ: &[Endpoint] = endpoints! {
         "Newest first.", [CURSOR, LIMIT];
     "/api/v1/incidents/{id}" read::incident => read::IncidentWhole, "Incidents", "getIncident", "One shared outage.",
         "With who was in it, at most two hundred.", [path_number("id", "The number of the incident.")];
+    "/api/v1/alerts" alerts::list => Page<alerts::AlertRow>, "Alerts", "listAlerts", "Alerts, told or not.",
+        "Newest first, each with why it was told or not.", [CURSOR, text("match", "Only what this covers, such as `owner:harbour`."),
+            text("open", "`yes`: only those that are not over.")];
+    "/api/v1/routes" alerts::routes => Page<alerts::RouteRow>, "Alerts", "listRoutes", "Which alerts go where.", "By name.", [];
+    "/api/v1/silences" alerts::silences => Page<alerts::QuietRow>, "Alerts", "listSilences", "What is silenced.",
+        "Those that end first, first; ended ones for a week.", [];
+    "/api/v1/waivers" alerts::waivers => Page<alerts::QuietRow>, "Alerts", "listWaivers", "Accepted deviations.", "Those that end first, first.", [];
+    "/api/v1/maintenance" alerts::maintenance => Page<alerts::QuietRow>, "Alerts", "listMaintenance", "Planned work.",
+        "Each with its next three times.", [];
+    "/api/v1/webhooks" webhooks::list => Page<webhooks::Webhook>, "Webhooks", "listWebhooks", "Receivers of messages, and how they do.",
+        "By name; addresses without path and query.", [];
+    "/api/v1/webhooks/{name}" webhooks::one => webhooks::Webhook, "Webhooks", "getWebhook", "One receiver.",
+        "With its keys, without what is secret.", [path("name", "Its name.")];
     "/api/v1/annotations" read::annotations => Page<v::AnnotationRow>, "Rules", "listAnnotations", "What readers of a chart must know.",
         "Of the last year, newest first.", [];
     "/api/v1/completions" read::completions => Page<plumbline_store::query::Completion>, "Targets", "listCompletions", "How a query could go on.",
@@ -299,6 +322,7 @@ pub fn router() -> Router<WebState> {
         .layer(middleware::from_fn(fields::chosen))
         .layer(middleware::from_fn(limits::tagged))
         .merge(webhooks::router())
+        .merge(alerts::router())
         .layer(middleware::from_fn(limits::limited))
         .route("/openapi.json", get(openapi::show))
         .route("/api", get(reference::show))

@@ -48,7 +48,8 @@ fn described() -> Value {
         };
         let (method, operation) = match endpoint.does {
             Does::Read => ("get", operation(endpoint, &answer)),
-            Does::Write(schema) => ("post", writing(endpoint, &answer, schema)),
+            Does::Write(schema) => ("post", writing(endpoint, &answer, Some(schema), "202")),
+            Does::Act { method, takes, status } => (method, writing(endpoint, &answer, takes, status)),
         };
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[method] = operation;
@@ -113,19 +114,26 @@ pub(super) fn members(endpoint: &Endpoint) -> BTreeSet<String> {
 }
 
 /// An operation that takes JSON from whoever shows a token.
-fn writing(endpoint: &Endpoint, answer: &Value, schema: fn(&mut SchemaGenerator) -> Schema) -> Value {
+fn writing(
+    endpoint: &Endpoint,
+    answer: &Value,
+    taken: Option<fn(&mut SchemaGenerator) -> Schema>,
+    status: &str,
+) -> Value {
     // What is taken may leave out what an answer always has, so it has schemas of its own.
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let mut operation = operation(endpoint, answer);
-    let taken = schema(&mut settings.into_generator());
-    operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": taken } } });
+    if let Some(schema) = taken {
+        let taken = schema(&mut settings.into_generator());
+        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": taken } } });
+    }
     operation["security"] = json!([{ "token": [] }, {}]);
     let responses = operation["responses"].as_object_mut().expect("an operation has responses");
     let done = responses.remove("200").expect("an operation has an answer");
-    responses.insert("202".to_owned(), done);
+    responses.insert(status.to_owned(), done);
     responses.insert("401".to_owned(), problem_answer("A token is needed."));
     responses.insert("403".to_owned(), problem_answer("The token does not allow that."));
     responses.insert("404".to_owned(), problem_answer("What is named is not there, or is somebody else's."));
@@ -154,6 +162,8 @@ fn tag_says(tag: &str) -> &'static str {
         "Registry" => "A registry of MCP servers that tells how they conform.",
         "Feeds" => "What happened, as Atom.",
         "Badges" => "How things stand, small enough for a README.",
+        "Alerts" => "What holds, why it was told or not, and what keeps quiet.",
+        "Webhooks" => "Who is told, and how that goes.",
         "Watching" => "For those who watch this installation.",
         _ => "More.",
     }

@@ -103,9 +103,13 @@ impl Asked {
 
     /// A cursor that is one number; without one the end of all numbers.
     fn before(&self) -> Result<i64, Error> {
-        let Some(cursor) = &self.cursor else { return Ok(i64::MAX) };
-        cursor.parse().map_err(|_| bad_cursor())
+        before(self.cursor.as_deref())
     }
+}
+
+/// The number that a list goes on before; without a cursor it begins with the newest.
+pub(super) fn before(cursor: Option<&str>) -> Result<i64, Error> {
+    cursor.map_or(Ok(i64::MAX), |cursor| cursor.parse().map_err(|_| bad_cursor()))
 }
 
 fn bad_cursor() -> Error {

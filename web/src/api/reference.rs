@@ -85,7 +85,12 @@ fn described(endpoint: &Endpoint) -> Described {
         }
     };
     Described {
-        method: if matches!(endpoint.does, Does::Read) { "GET" } else { "POST" },
+        method: match endpoint.does {
+            Does::Read => "GET",
+            Does::Write(_) | Does::Act { method: "post", .. } => "POST",
+            Does::Act { method: "patch", .. } => "PATCH",
+            Does::Act { .. } => "DELETE",
+        },
         path: endpoint.path,
         summary: endpoint.summary,
         says: endpoint.says,

@@ -5,12 +5,14 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{patch, post};
 use axum::{Json, Router};
 use plumbline_alerts::desk::{Asked, Made, USUAL_GRACE_H};
+use plumbline_alerts::formats::Format;
+use plumbline_store::alerting::Grade;
 use plumbline_store::hooks::Endpoint;
 use plumbline_store::tokens::Scope;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -89,16 +91,16 @@ async fn shown(state: &WebState, endpoint: Endpoint) -> Result<Webhook, Error> {
 pub struct Wish {
     /// Judge it and keep nothing.
     #[serde(default)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// A body as JSON, or a sentence why it is none.
-fn body<T>(sent: Result<Json<T>, JsonRejection>) -> Result<T, Error> {
+pub(super) fn body<T>(sent: Result<Json<T>, JsonRejection>) -> Result<T, Error> {
     sent.map(|Json(body)| body).map_err(|error| Error::BadForm(error.body_text()))
 }
 
 /// `GET /api/v1/webhooks`
-async fn list(State(state): State<WebState>) -> Result<Json<Page<Webhook>>, Error> {
+pub(super) async fn list(State(state): State<WebState>) -> Result<Json<Page<Webhook>>, Error> {
     let mut items = Vec::new();
     for endpoint in state.store.endpoints().await? {
         items.push(shown(&state, endpoint).await?);
@@ -107,7 +109,7 @@ async fn list(State(state): State<WebState>) -> Result<Json<Page<Webhook>>, Erro
 }
 
 /// `GET /api/v1/webhooks/{name}`
-async fn one(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<Webhook>, Error> {
+pub(super) async fn one(State(state): State<WebState>, Path(name): Path<String>) -> Result<Json<Webhook>, Error> {
     let endpoint = crate::pages::webhooks::receiver(&state, &name).await?;
     Ok(Json(shown(&state, endpoint).await?))
 }
@@ -182,9 +184,9 @@ async fn remove(actor: Actor, State(state): State<WebState>, Path(name): Path<St
 }
 
 /// How a secret is changed.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Rotation {
+pub(super) struct Rotation {
     /// The secret before signs as well for so many hours; 0: it is out at once.
     grace_hours: Option<i64>,
     /// Also while one before that still signs.
@@ -205,9 +207,10 @@ async fn rotate(
 }
 
 /// Which type of message a test sends.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Kind {
+pub(super) struct Kind {
+    /// Such as `ping`, which is the usual one.
     r#type: Option<String>,
 }
 
@@ -221,6 +224,62 @@ async fn test(
     may_touch(&actor, &state, &name).await?;
     let kind = body(sent)?.r#type;
     Ok(Json(state.desk.test(&name, kind.as_deref().unwrap_or("ping")).await?).into_response())
+}
+
+/// The schema of a receiver as it is asked for.
+pub(super) fn asked_schema(_: &mut SchemaGenerator) -> Schema {
+    let text = |says: &str| json!({ "type": "string", "description": says });
+    let number = |says: &str| json!({ "type": "integer", "description": says });
+    let flag = |says: &str| json!({ "type": "boolean", "description": says });
+    let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    let grades: Vec<&str> = Grade::ALL.iter().map(|grade| grade.as_str()).collect();
+    json_schema!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "name": text("Its name in addresses: lower-case letters, digits and hyphens; it stays."),
+            "title": text("As shown."),
+            "url": text("Where messages are sent: https, or `mailto:` for e-mail."),
+            "format": { "enum": formats, "description": "Which form bodies have; `generic` where it is not given." },
+            "mode": { "enum": ["events", "groups", null], "description": "What it hears; null: what suits the form." },
+            "types": { "type": "array", "items": { "type": "string" }, "description": "Event types, with `*` at the end; empty: all." },
+            "match": text("Of whom and what, in the language of lists; empty: all."),
+            "min_severity": { "enum": grades, "description": "Of groups: less grave alerts are left out." },
+            "include_baseline": flag("First looks too."),
+            "include_rule_changes": flag("Of groups: what opened because a rule changed too."),
+            "per_minute": number("Messages a minute at most."),
+            "ed25519": flag("Messages are signed with a key pair as well."),
+            "template": text("The template of the form `template`."),
+            "digest": { "enum": ["daily", "weekly", null], "description": "A summary as well." },
+            "digest_zone": text("The zone of its hour."),
+            "digest_hour": number("Its hour, 0 to 23."),
+            "quiet_hours": {
+                "type": ["object", "null"],
+                "description": "Of groups: hours in which it hears only what is critical.",
+                "properties": { "zone": { "type": "string" }, "from": { "type": "string" }, "to": { "type": "string" } },
+            },
+            "wait_s": number("Of groups: seconds it waits for others of the same group."),
+            "interval_s": number("Of groups: least seconds between two messages about one group."),
+            "repeat_s": number("Of groups: after so many seconds without news what still holds is said again."),
+            "secret": text("A secret of yours, `whsec_…`; without it one is made and answered this once."),
+            "token": text("The receiver's own: a routing key, an access token."),
+        },
+    })
+}
+
+/// The same where it is tried before it is kept.
+pub(super) fn unkept_schema(generator: &mut SchemaGenerator) -> Schema {
+    let webhook = asked_schema(generator);
+    json_schema!({
+        "type": "object",
+        "required": ["webhook"],
+        "properties": { "webhook": webhook, "type": { "type": "string", "description": "Such as `ping`, the usual one." } },
+    })
+}
+
+/// Nothing is taken.
+pub(super) fn nothing_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
 }
 
 /// A receiver that is tried before it is kept.
@@ -258,11 +317,11 @@ async fn resume(actor: Actor, State(state): State<WebState>, Path(name): Path<St
     switched(actor, state, name, false).await
 }
 
-/// All of it.
+/// What is written; what is read stands in the table.
 pub(super) fn router() -> Router<WebState> {
     Router::new()
-        .route("/api/v1/webhooks", get(list).post(create))
-        .route("/api/v1/webhooks/{name}", get(one).patch(change).delete(remove))
+        .route("/api/v1/webhooks", post(create))
+        .route("/api/v1/webhooks/{name}", patch(change).delete(remove))
         .route("/api/v1/webhooks/{name}/rotate", post(rotate))
         .route("/api/v1/webhooks/{name}/test", post(test))
         .route("/api/v1/webhooks/{name}/pause", post(pause))

@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_alerts::matcher::Matcher;
-use plumbline_alerts::settings::BadSetting;
 use plumbline_alerts::{quiet, waiving, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
@@ -77,15 +76,9 @@ async fn preview(state: &WebState, asked: Option<&str>) -> Result<Option<Preview
 }
 
 /// A matcher that says something: nothing is kept quiet as a whole.
-fn matcher(text: &str) -> Result<Matcher, Error> {
-    let read = Matcher::parse(text)
-        .map_err(|error| Error::BadQuery { field: "match", reason: format!("cannot be read: {error}") })?;
+pub(crate) fn matcher(text: &str) -> Result<Matcher, Error> {
+    let read = Matcher::parse(text)?;
     if read.is_empty() { Err(empty("match")) } else { Ok(read) }
-}
-
-/// Why something cannot be kept, as a sentence.
-fn unkept(why: BadSetting) -> Error {
-    Error::BadForm(format!("{}.", crate::text::opened(&why.0)))
 }
 
 fn number(field: &'static str, text: &str, most: i64) -> Result<i64, Error> {
@@ -158,7 +151,7 @@ pub async fn add_silence(
         ended_s: None,
         is_told: false,
     };
-    quiet::check_silence(&silence).map_err(unkept)?;
+    quiet::check_silence(&silence)?;
     state.store.add_silence(&silence).await?;
     Ok(Redirect::to("/silences").into_response())
 }
@@ -269,7 +262,7 @@ pub async fn add_maintenance(
         created_s: visit.now,
         ended_s: None,
     };
-    quiet::check_maintenance(&window).map_err(unkept)?;
+    quiet::check_maintenance(&window)?;
     state.store.add_maintenance(&window).await?;
     Ok(Redirect::to("/maintenance").into_response())
 }
@@ -320,7 +313,7 @@ struct Covering {
 
 /// What a waiver would cover.
 #[derive(Serialize)]
-struct WouldCover {
+pub(crate) struct WouldCover {
     /// Open findings.
     findings: usize,
     /// Of them the first, with rule and target.
@@ -331,7 +324,7 @@ struct WouldCover {
 const WAIVED_PREVIEWED: i64 = 5_000;
 
 /// The open findings that a waiver would cover.
-async fn would_cover(state: &WebState, rule: &str, text: &str) -> Result<WouldCover, Error> {
+pub(crate) async fn would_cover(state: &WebState, rule: &str, text: &str) -> Result<WouldCover, Error> {
     let matcher = matcher(text)?;
     let findings = state.store.waivable(rule, 0, WAIVED_PREVIEWED).await?;
     let covered: Vec<_> = findings.into_iter().filter(|one| matcher.matches(&one.facts)).collect();
@@ -396,7 +389,7 @@ pub async fn add_waiver(
         ends_s: visit.now + number("days", &sent.days, LONGEST_WAIVER_D)? * 86_400,
         ended_s: None,
     };
-    quiet::check_waiver(&waiver).map_err(unkept)?;
+    quiet::check_waiver(&waiver)?;
     state.store.add_waiver(&waiver).await?;
     waiving::apply(&state.store, visit.now).await?;
     Ok(Redirect::to("/waivers").into_response())

@@ -41,7 +41,7 @@ async fn a_silence_has_a_reason_and_an_end_and_covers_something() {
     for (form, field) in [
         ("match=owner%3Aharbour&reason=&hours=2", "reason"),
         ("match=&reason=work&hours=2", "match"),
-        ("match=onwer%3Aharbour&reason=work&hours=2", "match"),
+        ("match=onwer%3Aharbour&reason=work&hours=2", "onwer"),
         ("match=owner%3Aharbour&reason=work&hours=9999", "hours"),
     ] {
         let answer = send(&world, "/silences", form).await;

@@ -290,3 +290,44 @@ async fn a_receiver_is_taken_away_only_by_its_name() {
     );
     assert_eq!(world.get("/webhooks/team").await.status, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn programs_keep_quiet_what_they_may_and_look_before() {
+    let world = World::full().await;
+    let writer = token(&world, 1, Scope::AlertsWrite, None).await;
+    let pier = token(&world, 2, Scope::AlertsWrite, Some("pier")).await;
+    let (who, until) = (Some(writer.as_str()), "2026-12-20T00:00:00Z");
+    let silence = json!({ "match": "owner:harbour", "reason": "moving", "until": until });
+    let dry = api(&world, "POST", "/api/v1/silences?dry_run=true", who, &silence).await.json();
+    assert_eq!((&dry["dry_run"], &dry["open_alerts"]), (&json!(true), &json!(0)), "{dry}");
+    assert!(world.get_json("/api/v1/silences").await.json()["items"].as_array().unwrap().is_empty());
+    assert_eq!(api(&world, "POST", "/api/v1/silences", Some(&pier), &silence).await.status, StatusCode::FORBIDDEN);
+    let made = api(&world, "POST", "/api/v1/silences", who, &silence).await;
+    assert_eq!((made.status, &made.json()["author"]), (StatusCode::CREATED, &json!("Ada")), "{}", made.body);
+    for (path, body) in [
+        ("/api/v1/silences", json!({ "match": "", "reason": "x", "until": until })),
+        ("/api/v1/silences", json!({ "match": "onwer:x", "reason": "x", "until": until })),
+        ("/api/v1/silences", json!({ "match": "owner:x", "reason": "x", "until": "2027-12-20T00:00:00Z" })),
+        ("/api/v1/waivers", json!({ "rule": "a2a/no-such", "match": "owner:x", "reason": "x", "until": until })),
+        ("/api/v1/maintenance", json!({ "title": "x", "match": "owner:x", "minutes": 60 })),
+    ] {
+        let answer = api(&world, "POST", path, who, &body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {body}: {}", answer.body);
+    }
+    let waiver = json!({ "rule": "a2a/*", "match": "target:blocked.example*", "reason": "old", "until": until });
+    let dry = api(&world, "POST", "/api/v1/waivers?dry_run=true", who, &waiver).await.json();
+    assert!(dry["covers"]["findings"].as_i64().unwrap() >= 1, "{dry}");
+    assert_eq!(api(&world, "POST", "/api/v1/waivers", who, &waiver).await.status, StatusCode::CREATED);
+    let window = json!({ "title": "Backups", "match": "owner:harbour", "cron": "0 3 * * 0", "minutes": 60 });
+    let dry = api(&world, "POST", "/api/v1/maintenance?dry_run=true", who, &window).await.json();
+    assert_eq!(dry["next"].as_array().unwrap().len(), 3, "{dry}");
+    assert_eq!(api(&world, "POST", "/api/v1/maintenance", who, &window).await.status, StatusCode::CREATED);
+    for kind in ["silences", "waivers", "maintenance"] {
+        let path = format!("/api/v1/{kind}/1");
+        assert_eq!(api(&world, "DELETE", &path, Some(&pier), &json!({})).await.status, StatusCode::FORBIDDEN, "{kind}");
+        assert_eq!(api(&world, "DELETE", &path, who, &json!({})).await.status, StatusCode::NO_CONTENT, "{kind}");
+    }
+    let note = json!({ "note": "mine" });
+    assert_eq!(api(&world, "POST", "/api/v1/alerts/7/acknowledge", who, &note).await.status, StatusCode::NOT_FOUND);
+    assert!(world.get_json("/api/v1/alerts").await.json()["items"].as_array().unwrap().is_empty());
+}
