@@ -1,4 +1,4 @@
-//! MCP servers built on released SDKs, each probed live: what they speak, who gets in, and what is said of them.
+//! MCP servers and agents built on released SDKs, each looked at live: what they speak, who gets in, and what is said of them.
 //!
 //! Skipped with a printed reason where the fleet is not running (PLUMBLINE_FLEET names its fleet.json); in CI it runs.
 
@@ -79,9 +79,14 @@ fn folder(fleet: &Value) -> tempfile::TempDir {
 
 /// The MCP servers of the fleet, each probed beside the others.
 fn probed(fleet: &Value) -> BTreeMap<String, (Value, Value)> {
+    looked_at(fleet, |server| server["kind"] == "mcp")
+}
+
+/// The servers of the fleet that are wanted, each looked at beside the others.
+fn looked_at(fleet: &Value, is_wanted: impl Fn(&Value) -> bool) -> BTreeMap<String, (Value, Value)> {
     let folder = folder(fleet);
     let servers = fleet["servers"].as_array().expect("servers");
-    let endpoints: Vec<&Value> = servers.iter().filter(|server| server["kind"] == "mcp").collect();
+    let endpoints: Vec<&Value> = servers.iter().filter(|server| is_wanted(server)).collect();
     std::thread::scope(|scope| {
         let probes: Vec<_> = endpoints
             .iter()
@@ -147,19 +152,47 @@ fn every_server_of_a_released_sdk_is_seen_as_what_it_is() {
     insta::assert_snapshot!("what_is_said_of_each_server", said);
 }
 
+/// Agents whose certificates are good. Their findings were read by eye against what they serve: the Python SDK sends no
+/// `Cache-Control` and knows no CORS, the JS SDK writes empty strings where nothing is meant, the hybrid card of the Python SDK
+/// leaves its main interface out of `additionalInterfaces`, and the fleet's TLS front sends no HSTS.
+#[test]
+fn every_agent_of_a_released_sdk_is_seen_as_what_it_is() {
+    let Some(fleet) = fleet() else { return };
+    let is_agent = |server: &Value| {
+        let name = server["name"].as_str().unwrap_or_default();
+        name.starts_with("a2a-") || name == "tls-a2a-good"
+    };
+    let looked_at = looked_at(&fleet, is_agent);
+    assert_eq!(looked_at.len(), 8, "every agent of the fleet is looked at");
+    let mut said = String::new();
+    for (name, (_, report)) in &looked_at {
+        assert_eq!(report["headline"], "sound", "{name}");
+        let profile = report["detected"]["profile"].as_str().unwrap_or_default();
+        said.push_str(&format!("{name}: {}; {profile}\n", report["headline"].as_str().unwrap_or_default()));
+        said.push_str(&findings(report));
+    }
+    insta::assert_snapshot!("what_is_said_of_each_agent", said);
+}
+
 /// What is said of a server, rule by rule, with what stands beside it in the table of protocols.
 fn summary(name: &str, report: &Value) -> String {
-    let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for finding in report["findings"].as_array().expect("findings") {
-        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        *counts.entry((text("severity"), text("rule"))).or_default() += 1;
-    }
     let detected = report["endpoint"]["detected"].as_array().expect("protocols").iter();
     let detected: Vec<String> = detected
         .filter(|detected| detected["state"] != "not_detected")
         .map(|detected| format!("{} {}", detected["protocol"], detected["state"]).replace('"', ""))
         .collect();
-    let mut text = format!("{name}: {}; {}\n", report["headline"].as_str().unwrap_or_default(), detected.join(", "));
+    let text = format!("{name}: {}; {}\n", report["headline"].as_str().unwrap_or_default(), detected.join(", "));
+    text + &findings(report)
+}
+
+/// The findings of a report, rule by rule.
+fn findings(report: &Value) -> String {
+    let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for finding in report["findings"].as_array().expect("findings") {
+        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        *counts.entry((text("severity"), text("rule"))).or_default() += 1;
+    }
+    let mut text = String::new();
     for ((severity, rule), count) in counts {
         text.push_str(&format!("  {severity} {rule} x{count}\n"));
     }

@@ -174,7 +174,7 @@ pub async fn show(
         let Some(session) = state.store.session(SurfaceId(surface.id), chosen.id).await? else { continue };
         had_s = had_s.or((!is_last).then_some(chosen.at_s));
         let resting = if is_last { resting_on_last(&findings, &surface) } else { resting_on(&session) };
-        conversations.extend(conversation(&surface, &session, chosen, kept, &resting));
+        conversations.extend(conversation(&surface, &session, &chosen, kept, &resting));
     }
     if let Some(which) = which.filter(|_| conversations.is_empty()) {
         return Err(Error::NotFound { what: "recorded conversation", asked: which.to_string() });
@@ -218,7 +218,7 @@ pub async fn download(
 fn conversation(
     surface: &SurfaceRow,
     session: &[u8],
-    chosen: Kept,
+    chosen: &Kept,
     others: Vec<Kept>,
     findings: &[(String, Resting)],
 ) -> Option<Conversation> {
@@ -340,8 +340,8 @@ fn resting_on(session: &[u8]) -> Vec<(String, Resting)> {
     let report = judge_session(&session, session.surface(), None, &Given::default(), &Settings::default());
     let places = report.findings().flat_map(|(rule, found)| found.iter().map(move |place| (rule, place)));
     let one = |(rule, place): (&Rule, &report::Occurrence)| {
-        let severity = place.severity.into();
-        (place.pointer.clone(), Resting { rule: rule.id.to_owned(), severity, message: place.message.clone() })
+        let resting = Resting { rule: rule.id.to_owned(), severity: place.severity, message: place.message.clone() };
+        (place.pointer.clone(), resting)
     };
     places.map(one).collect()
 }
