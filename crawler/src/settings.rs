@@ -172,6 +172,12 @@ pub struct OwnServer {
     /// Tools that may be called, with their arguments. No other is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<OwnTool>,
+    /// A tool that takes some seconds: it is called and cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slow_tool: Option<OwnTool>,
+    /// An address that, when posted to, makes the server change what it offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_hook: Option<String>,
     /// A token that lacks a scope which the tools or their list need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_scope_env: Option<String>,

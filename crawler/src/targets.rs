@@ -52,6 +52,9 @@ pub enum NamingError {
     /// Something is to be done to a server that is not marked as the operator's own.
     #[error("urls: {0}: `active` is only for kind = \"mcp-endpoint\" with own = true")]
     NotOwn(String),
+    /// What is to be called to make a change is no address.
+    #[error("urls.active.change_hook: `{0}` is no address")]
+    Hook(String),
 }
 
 /// Names every agent, address and file of the settings. `variable` looks up the environment.
@@ -109,8 +112,12 @@ impl Named {
         let token = |env: &Option<String>| {
             env.as_ref().map(|env| header_from(header::AUTHORIZATION.as_str(), env, variable)).transpose()
         };
+        let hook =
+            allowed.change_hook.as_deref().map(|hook| Url::parse(hook).map_err(|_| NamingError::Hook(hook.to_owned())));
         let active = Active {
             tools: allowed.tools.clone(),
+            slow_tool: allowed.slow_tool.clone(),
+            change_hook: hook.transpose()?,
             low_scope: token(&allowed.low_scope_env)?,
             other_audience: token(&allowed.other_audience_env)?,
             other_user: token(&allowed.other_user_env)?,

@@ -313,12 +313,11 @@ impl Turn<'_> {
             || meta().is_some()
     }
 
-    /// Whether it went to the endpoint and not to metadata or cards beside it.
+    /// Whether it went to the endpoint and not to metadata or cards beside it, or to the operator's own hook.
     pub fn is_about_endpoint(&self) -> bool {
-        !matches!(
-            self.step,
-            Some(Step::Prm | Step::AuthorizationServer | Step::ServerCard | Step::AiCatalog | Step::Robots)
-        )
+        let beside =
+            [Step::Prm, Step::AuthorizationServer, Step::ServerCard, Step::AiCatalog, Step::Robots, Step::ChangeHook];
+        !self.step.is_some_and(|step| beside.contains(&step))
     }
 
     /// The message that answers the request: the one with its id, else the first that answers anything.

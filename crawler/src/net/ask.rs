@@ -40,6 +40,8 @@ pub struct Ask {
     pub patience: Option<Patience>,
     /// Over which connection it goes.
     pub wire: Wire,
+    /// It goes out beside another request to the same host, without waiting for its turn: for servers of our own alone.
+    pub is_beside: bool,
 }
 
 /// How long is waited for one answer.
@@ -129,6 +131,7 @@ impl Ask {
             listen: None,
             patience: None,
             wire: Wire::Usual,
+            is_beside: false,
         }
     }
 }

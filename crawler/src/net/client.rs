@@ -287,6 +287,7 @@ impl Client {
     async fn turn(&self, ask: &Ask, url: &Url, gap: Option<Duration>) -> Result<Option<Turn>, NetError> {
         match ask.way {
             Way::Webhook => Ok(None),
+            _ if ask.is_beside => Ok(None),
             Way::Crawl | Way::Listed | Way::Registry | Way::Robots => {
                 let pace = gap.map_or(ask.pace, |gap| Some(gap.max(ask.pace.unwrap_or(self.usual_gap()))));
                 self.0.politeness.turn(url, pace).await.map(Some)

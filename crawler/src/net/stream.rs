@@ -87,6 +87,12 @@ impl Events {
         }
     }
 
+    /// When its request was sent.
+    #[must_use]
+    pub fn opened_at(&self) -> Instant {
+        self.start
+    }
+
     /// What has been told so far.
     #[must_use]
     pub fn told(&self) -> &[Event] {

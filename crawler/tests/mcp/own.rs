@@ -1,15 +1,18 @@
 //! The operator's own servers: what is done to them that is done to nobody else, and what is said of it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, HeaderValue};
 use plumbline_crawler::net::Header;
 use plumbline_crawler::probe::mcp::active::Active;
-use plumbline_crawler::probe::mcp::{EndpointAsk, observe};
+use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings, observe};
 use plumbline_crawler::settings::OwnTool;
 use plumbline_rules::session::{Session, Step};
 use serde_json::json;
+use url::Url;
 
 use super::server::{self, Answer, Asked, Era, Server, error, result, serving};
 use super::{client, quick, said};
@@ -22,6 +25,8 @@ fn token(value: &'static str) -> Header {
 fn everything() -> Active {
     Active {
         tools: vec![OwnTool { name: "tide_table".to_owned(), arguments: json!({}) }],
+        slow_tool: None,
+        change_hook: None,
         low_scope: Some(token("Bearer low")),
         other_audience: Some(token("Bearer elsewhere")),
         other_user: Some(token("Bearer another")),
@@ -176,6 +181,60 @@ async fn nothing_is_done_to_servers_of_others() {
         assert!(done.is_empty(), "{era:?}: {done:?}");
         assert!(asked.iter().all(|what| !what.contains("access_token") && !what.contains("made-up")), "{asked:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_cancelled_and_is_answered_all_the_same_is_found() {
+    let slow = OwnTool { name: "yearly_table".to_owned(), arguments: json!({}) };
+    let active = Active { slow_tool: Some(slow), ..Active::default() };
+    for (after_ms, is_found) in [(2_000, true), (100, false)] {
+        let server = serving(Era::Legacy, move |a| {
+            let is_slow = a.is("tools/call") && a.json["params"]["name"] == "yearly_table";
+            let after = Duration::from_millis(after_ms);
+            is_slow.then(|| Answer { after, ..result(a, json!({"content": []})) })
+        })
+        .await;
+        let patient = ProbeSettings { head_ms: 5_000, step_ms: 5_000, run_ms: 20_000, ..quick() };
+        let ask =
+            EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(active.clone()) };
+        let session = observe(&client(), &ask, &patient).await.expect("we did not fail").session;
+        let (_, spoke) = said(&session);
+        assert_eq!(spoke.contains(&"mcp/cancelled-still-answered"), is_found, "after {after_ms} ms: {spoke:?}");
+    }
+}
+
+/// A server that declares to tell of changes, changes its tools when its hook is called, and says this on each stream.
+async fn changing(said_on_streams: &'static str) -> Vec<&'static str> {
+    let changes = Arc::new(AtomicUsize::new(0));
+    let server = serving(Era::Legacy, move |a| match (a.verb.as_str(), a.path.as_str()) {
+        ("POST", "/change") => {
+            changes.fetch_add(1, Ordering::SeqCst);
+            Some(Answer::bare(204))
+        }
+        ("GET", "/mcp") => Some(Answer { stays_open: true, ..Answer::events(said_on_streams) }),
+        _ if a.is("tools/list") && a.is_ordinary() => {
+            let tool = server::tools()[0].clone();
+            let name = format!("tide_table_{}", changes.load(Ordering::SeqCst));
+            Some(server::listed(a, json!([server::with(tool, "name", name)])))
+        }
+        _ => declaring(a, json!({"tools": {"listChanged": true}})),
+    })
+    .await;
+    let hook = Url::parse(&server.url("/change")).expect("an address");
+    let active = Active { change_hook: Some(hook), ..Active::default() };
+    let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(active) };
+    let patient = ProbeSettings { run_ms: 60_000, ..quick() };
+    said(&observe(&client(), &ask, &patient).await.expect("we did not fail").session).1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_changes_and_says_nothing_or_says_it_twice_is_found() {
+    let notice = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/tools/list_changed\"}\n\n";
+    let (silent, telling) = tokio::join!(changing(": hello\n\n"), changing(notice));
+    assert!(silent.contains(&"mcp/list-changed-not-sent"), "{silent:?}");
+    assert!(!silent.contains(&"mcp/sse-broadcast"), "{silent:?}");
+    assert!(!telling.contains(&"mcp/list-changed-not-sent"), "{telling:?}");
+    assert!(telling.contains(&"mcp/sse-broadcast"), "it says the same on both streams: {telling:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

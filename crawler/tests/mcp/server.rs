@@ -11,6 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -154,11 +155,15 @@ pub struct Answer {
     pub label: &'static str,
     pub body: String,
     pub headers: Vec<(String, String)>,
+    /// How long it takes.
+    pub after: Duration,
+    /// Nothing more comes, and the stream stays open.
+    pub stays_open: bool,
 }
 
 impl Answer {
     pub fn bare(status: u16) -> Answer {
-        Answer { status, label: "", body: String::new(), headers: Vec::new() }
+        Answer { status, label: "", body: String::new(), headers: Vec::new(), after: Duration::ZERO, stays_open: false }
     }
 
     pub fn text(status: u16, body: &str) -> Answer {
@@ -483,6 +488,7 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
         (Era::Older, ..) => Answer::bare(404),
         (Era::Legacy | Era::Modern | Era::Guarded, ..) => behaviour.answer(&asked),
     };
+    tokio::time::sleep(answer.after).await;
     let mut response = Response::builder().status(StatusCode::from_u16(answer.status).expect("a status"));
     if !answer.label.is_empty() {
         response = response.header("content-type", answer.label);
@@ -490,7 +496,14 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
     for (name, value) in &answer.headers {
         response = response.header(name, value);
     }
-    response.body(Body::from(answer.body)).expect("a response")
+    let body = match answer.stays_open {
+        true => {
+            let said = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from(answer.body))]);
+            Body::from_stream(said.chain(futures_util::stream::pending()))
+        }
+        false => Body::from(answer.body),
+    };
+    response.body(body).expect("a response")
 }
 
 async fn started(router: Router) -> Server {

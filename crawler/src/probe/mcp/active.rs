@@ -1,6 +1,8 @@
 //! What is asked of the operator's own servers alone, and only where the settings say so: tools that the operator named are
 //! called, what is listed is read, and tokens are tried that should not be taken. Nothing here sends or waits.
 
+use std::time::Duration;
+
 use http::header;
 use plumbline_rules::conversation::{Conversation, Turn};
 use plumbline_rules::document::{Node, Type};
@@ -9,7 +11,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::message::legacy::{Agreed, initialize};
-use super::message::{Credentials, Message, modern};
+use super::message::{Credentials, LISTS, Message, modern};
+use super::plan::Next;
 use crate::net::Header;
 use crate::settings::OwnTool;
 
@@ -27,6 +30,10 @@ const OTHER_NAME: &str = "plumbline-another-name";
 pub struct Active {
     /// The tools that may be called. No other is.
     pub tools: Vec<OwnTool>,
+    /// A tool that takes some seconds: it is called and cancelled.
+    pub slow_tool: Option<OwnTool>,
+    /// What is posted to so that the server changes what it offers.
+    pub change_hook: Option<Url>,
     /// A token that lacks a scope, as the header that carries it.
     pub low_scope: Option<Header>,
     /// A token that the same issuer gave for something else.
@@ -96,6 +103,62 @@ pub(super) fn messages(active: &Active, known: Known<'_>, from_id: i64) -> Vec<M
 /// The same server by another address of this machine.
 pub(super) fn at_another_address(url: Url) -> (Url, Message) {
     (url, initialize(Step::Bind, "init-bind", plumbline_rules::conversation::NEWEST_LEGACY))
+}
+
+/// The call that is cancelled, and its cancellation. Only of the revisions with a handshake: in the one without, to hang up is
+/// to cancel.
+pub(super) fn slow_call(active: &Active, known: Known<'_>) -> Option<(Message, Message)> {
+    let (tool, agreed) = (active.slow_tool.as_ref()?, known.agreed?);
+    let params = json!({ "name": tool.name, "arguments": tool.arguments });
+    let call = agreed.request(Step::SlowCall, &SLOW_ID.into(), "tools/call", Some(params)).alone();
+    let why = json!({ "requestId": SLOW_ID, "reason": "not needed any more" });
+    Some((call, agreed.notice(Step::Cancel, "notifications/cancelled", &why).after(BEFORE_CANCELLING)))
+}
+
+/// The id of the call that is cancelled.
+const SLOW_ID: i64 = 190;
+/// How long a call is at work before it is cancelled.
+const BEFORE_CANCELLING: Duration = Duration::from_millis(500);
+/// How long after the hook was called what changed is asked for.
+const AFTER_CHANGING: Duration = Duration::from_millis(500);
+/// How long two streams of one session are compared.
+const BOTH_OPEN: Duration = Duration::from_secs(2);
+/// How long a notice of a change may take, and a little more.
+const NOTICE: Duration = Duration::from_millis(10_500);
+
+/// What is done around a change that the operator's hook makes: a stream is open meanwhile, the lists are asked for again, and
+/// what was subscribed to is read again. Then the hook is called once more with two streams open. `wanted` are the notices
+/// that the revision without sessions has to be asked for.
+pub(super) fn change(active: &Active, known: Known<'_>, wanted: &[&str], from_id: i64) -> Vec<Next> {
+    let Some(hook) = &active.change_hook else { return Vec::new() };
+    let mut asking = Asking { known, next_id: from_id, messages: Vec::new() };
+    let resource =
+        asking.listed(Step::ResourcesList, "resources").first().and_then(|one| one["uri"].as_str().map(str::to_owned));
+    let subscribes = known.agreed.is_some() && asking.declares("resources.subscribe");
+    let mut done = Vec::new();
+    if let Some(uri) = resource.as_ref().filter(|_| subscribes) {
+        done.push(Next::Say(asking.made(Step::Subscribe, "resources/subscribe", json!({ "uri": uri }))));
+    }
+    let stream = |step: Step, id: i64| match known.agreed {
+        Some(agreed) => Message { step, ..agreed.get() },
+        None => Message { step, ..modern::listen(id, wanted) },
+    };
+    done.push(Next::Hold(stream(Step::Change, from_id - 1)));
+    done.push(Next::Hook(Box::new(hook.clone())));
+    let declared = LISTS.iter().filter(|(capability, _)| known.declared.iter().any(|one| one == capability));
+    for (_, method) in declared {
+        done.push(Next::Say(asking.made(Step::ChangedList, method, json!({})).after(AFTER_CHANGING)));
+    }
+    if let Some(uri) = resource.filter(|_| subscribes) {
+        done.push(Next::Say(asking.made(Step::ChangedResource, "resources/read", json!({ "uri": uri }))));
+    }
+    done.push(Next::LetGo(NOTICE));
+    if known.agreed.is_some_and(|agreed| agreed.session.is_some()) {
+        done.extend([Step::TwoStreams, Step::TwoStreams].map(|step| Next::Hold(stream(step, 0))));
+        done.push(Next::Hook(Box::new(hook.clone())));
+        done.push(Next::LetGo(BOTH_OPEN));
+    }
+    done
 }
 
 /// The messages to one server as they are made.

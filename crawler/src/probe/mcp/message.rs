@@ -334,6 +334,11 @@ pub mod legacy {
             ))
         }
 
+        /// A notice.
+        pub fn notice(&self, step: Step, method: &str, params: &Value) -> Message {
+            self.headed(Message::post(step, &json!({ "jsonrpc": "2.0", "method": method, "params": params })))
+        }
+
         /// `ping`.
         pub fn ping(&self, step: Step, id: i64) -> Message {
             self.request(step, &id.into(), "ping", None)

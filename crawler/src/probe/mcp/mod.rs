@@ -78,7 +78,8 @@ pub struct EndpointAsk {
 /// # Errors
 /// Only when we failed.
 pub async fn observe(client: &Client, ask: &EndpointAsk, settings: &ProbeSettings) -> Result<Observed, NetError> {
-    let mut run = Run { client, ask, settings, session: Session::default(), robots: Vec::new(), opened: None };
+    let mut run =
+        Run { client, ask, settings, session: Session::default(), robots: Vec::new(), opened: None, held: Vec::new() };
     let wish = Wish {
         odd: ask.odd,
         third_after: Duration::from_millis(settings.third_list_ms),
@@ -148,6 +149,8 @@ struct Run<'r> {
     robots: Vec<Exchange>,
     /// The open stream of the older transport, with the place of its exchange in the session.
     opened: Option<(usize, Opened)>,
+    /// Streams of an own server that are held open, likewise.
+    held: Vec<(usize, Opened)>,
 }
 
 impl Run<'_> {
@@ -180,6 +183,23 @@ impl Run<'_> {
                 self.hang_up();
                 Ok(Vec::new())
             }
+            Next::Hold(message) => self.hold(&message, endpoint).await,
+            Next::Hook(url) => {
+                let ask = Ask {
+                    step: Some(Step::ChangeHook),
+                    method: Method::POST,
+                    way: Way::Listed,
+                    patience: Some(self.patience()),
+                    ..Ask::get(url.as_str(), BodyKind::Page)
+                };
+                let fetched = self.client.fetch(ask).await?;
+                Ok(self.keep(fetched.exchanges))
+            }
+            Next::LetGo(open) => {
+                self.let_go(open).await;
+                Ok(Vec::new())
+            }
+            Next::CallAndCancel(call, cancel) => self.call_and_cancel(&call, &cancel, endpoint).await,
         }
     }
 
@@ -308,6 +328,48 @@ impl Run<'_> {
         let stream = self.opened.as_ref().and_then(|(place, _)| self.session.exchanges.get(*place)).cloned();
         let posted = self.keep(posted.exchanges);
         Ok(stream.into_iter().chain(posted).collect())
+    }
+
+    /// Opens a stream that stays open beside what follows.
+    async fn hold(&mut self, message: &Message, endpoint: &str) -> Result<Vec<Exchange>, NetError> {
+        let opened = self.client.open(self.endpoint_ask(message, endpoint)).await?;
+        let heard = self.keep(opened.so_far());
+        if let Some(place) = self.session.exchanges.len().checked_sub(1) {
+            self.held.push((place, opened));
+        }
+        Ok(heard)
+    }
+
+    /// Reads what is held until each was open for so long, and closes it.
+    async fn let_go(&mut self, open: Duration) {
+        for (place, mut held) in std::mem::take(&mut self.held) {
+            if let Some(events) = held.events() {
+                let deadline = events.opened_at() + open;
+                events.wait(&Until::Never, 0, deadline).await;
+            }
+            if let (Some(last), Some(kept)) = (held.close().pop(), self.session.exchanges.get_mut(place)) {
+                *kept = last;
+            }
+        }
+    }
+
+    /// A call on a connection of its own, and its cancellation while it is at work.
+    async fn call_and_cancel(
+        &mut self,
+        call: &Message,
+        cancel: &Message,
+        endpoint: &str,
+    ) -> Result<Vec<Exchange>, NetError> {
+        let call = Ask { is_beside: true, ..self.endpoint_ask(call, endpoint) };
+        let (pause, cancel) = (cancel.pause, self.endpoint_ask(cancel, endpoint));
+        let cancelled = async {
+            tokio::time::sleep(pause).await;
+            self.client.fetch(cancel).await
+        };
+        let (called, cancelled) = tokio::join!(self.client.fetch(call), cancelled);
+        let heard = self.keep(called?.exchanges);
+        self.keep(cancelled?.exchanges);
+        Ok(heard)
     }
 
     /// Closes the stream of the older transport, if one is open.

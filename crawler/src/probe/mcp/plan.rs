@@ -25,6 +25,8 @@ const MOST_ITEMS: usize = 20_000;
 const MOST_CURSOR: usize = 64 << 10;
 /// From where the ids of what own servers are asked count: no other request has them.
 const OWN_IDS: i64 = 200;
+/// The same for what is asked around a change.
+const CHANGE_IDS: i64 = 300;
 /// Authorization servers that are asked about; real resources list one or two.
 const MOST_ISSUERS: usize = 5;
 
@@ -70,6 +72,14 @@ pub enum Next {
     Post(Box<Url>, Message),
     /// The stream is closed.
     CloseStream,
+    /// A stream is opened in answer to this and stays open beside what follows. Own servers only.
+    Hold(Message),
+    /// The operator's hook is called, which changes what an own server offers.
+    Hook(Box<Url>),
+    /// The streams that are held are read for so long from when they were opened, and closed.
+    LetGo(Duration),
+    /// A call goes out, and while it is at work its cancellation. Own servers only.
+    CallAndCancel(Box<Message>, Box<Message>),
     /// A document beside the endpoint is fetched.
     Fetch(Step, String),
 }
@@ -465,8 +475,12 @@ impl Plan {
             has_token: own.has_token,
         };
         let messages = active::messages(&own.active, known, OWN_IDS);
+        let slow = active::slow_call(&own.active, known);
+        let changes = active::change(&own.active, known, &self.subscriptions(), CHANGE_IDS);
         let elsewhere = own.elsewhere.clone().filter(|_| self.agreed.is_some() || self.modern.is_some());
         messages.into_iter().for_each(|message| self.say(message));
+        self.queue.extend(slow.map(|(call, cancel)| Next::CallAndCancel(Box::new(call), Box::new(cancel))));
+        self.queue.extend(changes);
         if let Some((url, message)) = elsewhere.map(active::at_another_address) {
             self.queue.push_back(Next::Post(Box::new(url), message));
         }

@@ -30,6 +30,7 @@ fn steps(wish: Wish, server: impl Fn(Step, &Value) -> Answer) -> Vec<String> {
                 steps.push("stream".to_owned());
                 vec![stream()]
             }
+            Next::Hold(_) | Next::Hook(_) | Next::LetGo(_) | Next::CallAndCancel(..) => panic!("only own servers"),
             Next::CloseStream => {
                 steps.push("hang up".to_owned());
                 Vec::new()
