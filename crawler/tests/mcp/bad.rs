@@ -1,13 +1,12 @@
 //! MCP servers that misbehave on purpose, each a few lines over one that does not: each is found by its rule, and nothing
 //! else of severity error is said of it.
 
-use futures_util::future::join_all;
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::Severity;
 use serde_json::json;
 
 use super::server::{self, Answer, Asked, Era, error, result, serving, stream, stream_after};
-use super::{probed, said};
+use super::{each, probed, said};
 
 /// Name, era, the rule that finds it, and what it does otherwise than a good server.
 type Bad = (&'static str, Era, &'static str, fn(&Asked) -> Option<Answer>);
@@ -376,10 +375,10 @@ fn is_issuer(asked: &Asked) -> bool {
 async fn every_bad_server_is_found_by_its_rule_and_accused_of_nothing_else() {
     let all: Vec<&Bad> = [PLAIN, MESSAGES, OLDER, CHAIN].into_iter().flatten().collect();
     let (mut wrong, mut errors_expected) = (Vec::new(), 0);
-    let heard = join_all(all.iter().map(|(_, era, _, otherwise)| async {
+    let heard = each(&all, |(_, era, _, otherwise)| async move {
         let server = serving(*era, *otherwise).await;
         said(&probed(&server).await)
-    }));
+    });
     for ((name, _, rule, _), (errors, spoke)) in all.iter().zip(heard.await) {
         let is_error = catalogue::find(rule).is_some_and(|rule| rule.severity == Severity::Error);
         errors_expected += usize::from(errors == [*rule]);

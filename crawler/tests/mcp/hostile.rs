@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_compression::tokio::write::GzipEncoder;
-use futures_util::future::join_all;
 use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings, observe};
 use plumbline_rules::session::{Cut, Session, WireError};
 use plumbline_rules::standing::{Access, Standing};
@@ -12,7 +11,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use super::server::{self, Answer, Asked, Era, Server, result, serving};
-use super::{client, probed, quick, said};
+use super::{client, each, patient, probed, probed_with, quick, said};
 
 /// Bytes of answers that a run holds on to.
 fn held(session: &Session) -> usize {
@@ -82,7 +81,7 @@ async fn a_server_that_costs_time_or_memory_costs_no_more_than_its_bounds() {
         ("sends one endless header", answers(format!("HTTP/1.1 200 OK\r\nX-A: {}", "b".repeat(4 << 20))).await, &[]),
     ];
     // That all of them come to an end at all shows that each wait has a bound.
-    let sessions = join_all(servers.iter().map(|(_, server, _)| probed(server))).await;
+    let sessions = each(&servers, |(_, server, _)| async { probed_with(server, &quick()).await }).await;
     for ((name, _, allowed), session) in servers.iter().zip(sessions) {
         assert!(held(&session) <= 16 << 20, "{name}: {} bytes", held(&session));
         let (errors, _) = said(&session);
@@ -120,7 +119,7 @@ async fn a_run_that_is_broken_off_leaves_no_session_behind_and_no_half_list() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_holds_us_up_holds_up_nobody_else() {
     const HOUR_MS: u64 = 3_600_000;
-    let patient = ProbeSettings {
+    let waiting = ProbeSettings {
         head_ms: HOUR_MS,
         step_ms: HOUR_MS,
         stream_get_ms: HOUR_MS,
@@ -133,7 +132,7 @@ async fn a_server_that_holds_us_up_holds_up_nobody_else() {
         ("comments on its stream for ever", server::commenting().await),
     ] {
         let client = client();
-        let (ours, url, settings) = (client.clone(), hostile.url("/mcp"), patient.clone());
+        let (ours, url, settings) = (client.clone(), hostile.url("/mcp"), waiting.clone());
         let held_up = tokio::spawn(async move {
             let ask = EndpointAsk { url, headers: Vec::new(), odd: true, active: None };
             observe(&ours, &ask, &settings).await.map(drop)
@@ -141,7 +140,7 @@ async fn a_server_that_holds_us_up_holds_up_nobody_else() {
         hostile.was_asked().await;
         let good = serving(Era::Legacy, |_| None).await;
         let ask = EndpointAsk { url: good.url("/mcp"), headers: Vec::new(), odd: true, active: None };
-        let session = observe(&client, &ask, &quick()).await.expect("we did not fail").session;
+        let session = observe(&client, &ask, &patient()).await.expect("we did not fail").session;
         assert_eq!(Standing::of(&session).access, Access::Open, "beside one that {name}");
         assert!(!held_up.is_finished(), "{name}: it still waits");
         held_up.abort();
@@ -393,7 +392,7 @@ const ODD: &[Odd] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_odd_servers_nothing_is_said_that_is_not_true() {
-    let heard = join_all(ODD.iter().map(|(_, answer, _)| async move {
+    let heard = each(ODD, |(_, answer, _)| async move {
         let server = server::raw(move |first, body| match first {
             get if get.starts_with("GET /mcp ") || get.starts_with("DELETE") => head("405 X\r\nContent-Length: 0"),
             get if get.starts_with("GET") => head("404 X\r\nContent-Length: 0"),
@@ -406,7 +405,7 @@ async fn of_odd_servers_nothing_is_said_that_is_not_true() {
         })
         .await;
         said(&probed(&server).await).0
-    }));
+    });
     let mut wrong = Vec::new();
     for ((name, _, allowed), errors) in ODD.iter().zip(heard.await) {
         // None of them looks where a handshake comes from.

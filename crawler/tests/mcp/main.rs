@@ -10,6 +10,7 @@ mod hostile;
 mod own;
 mod server;
 
+use futures_util::{StreamExt, stream};
 use plumbline_crawler::net::{Client, Manners, NetSettings};
 use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings, observe};
 use plumbline_rules::judge::{Given, Settings};
@@ -42,9 +43,24 @@ fn quick() -> ProbeSettings {
     }
 }
 
+/// For servers that answer: however busy the machine is, nothing of them is given up.
+fn patient() -> ProbeSettings {
+    let long_ms = 60_000;
+    ProbeSettings { head_ms: long_ms, step_ms: long_ms, endpoint_event_ms: long_ms, run_ms: 10 * long_ms, ..quick() }
+}
+
 async fn probed(server: &Server) -> Session {
+    probed_with(server, &patient()).await
+}
+
+async fn probed_with(server: &Server, settings: &ProbeSettings) -> Session {
     let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: true, active: None };
-    observe(&client(), &ask, &quick()).await.expect("we did not fail").session
+    observe(&client(), &ask, settings).await.expect("we did not fail").session
+}
+
+/// Does a thing with each, some at a time.
+async fn each<T, F: Future>(all: impl IntoIterator<Item = T>, does: impl FnMut(T) -> F) -> Vec<F::Output> {
+    stream::iter(all).map(does).buffered(8).collect().await
 }
 
 /// What is said of a session with severity error, and which rules speak at all.

@@ -4,18 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, HeaderValue};
 use plumbline_crawler::net::Header;
 use plumbline_crawler::probe::mcp::active::Active;
-use plumbline_crawler::probe::mcp::{EndpointAsk, ProbeSettings, observe};
+use plumbline_crawler::probe::mcp::{EndpointAsk, observe};
 use plumbline_crawler::settings::OwnTool;
 use plumbline_rules::session::{Session, Step};
 use serde_json::json;
 use url::Url;
 
 use super::server::{self, Answer, Asked, Era, Server, error, result, serving};
-use super::{client, quick, said};
+use super::{client, each, patient, said};
 
 fn token(value: &'static str) -> Header {
     Header::secret(AUTHORIZATION, HeaderValue::from_static(value))
@@ -36,7 +35,7 @@ fn everything() -> Active {
 async fn probed(server: &Server, active: Option<Active>) -> Session {
     let headers = vec![token("Bearer good")];
     let ask = EndpointAsk { url: server.url("/mcp"), headers, odd: true, active };
-    observe(&client(), &ask, &quick()).await.expect("we did not fail").session
+    observe(&client(), &ask, &patient()).await.expect("we did not fail").session
 }
 
 /// Lets in whoever has the good token, and says the right thing to all others.
@@ -131,10 +130,10 @@ fn declaring(asked: &Asked, capabilities: serde_json::Value) -> Option<Answer> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_own_servers_is_found_and_nothing_else_is_said() {
-    let heard = join_all(BAD.iter().map(|(_, era, _, otherwise)| async {
+    let heard = each(BAD, |(_, era, _, otherwise)| async move {
         let server = serving(*era, *otherwise).await;
         said(&probed(&server, Some(everything())).await)
-    }));
+    });
     let mut wrong = Vec::new();
     for ((name, _, rule, _), (errors, spoke)) in BAD.iter().zip(heard.await) {
         if !spoke.contains(rule) || errors.iter().any(|id| id != rule) {
@@ -187,17 +186,16 @@ async fn nothing_is_done_to_servers_of_others() {
 async fn a_call_that_was_cancelled_and_is_answered_all_the_same_is_found() {
     let slow = OwnTool { name: "yearly_table".to_owned(), arguments: json!({}) };
     let active = Active { slow_tool: Some(slow), ..Active::default() };
-    for (after_ms, is_found) in [(2_000, true), (100, false)] {
+    for (after_ms, is_found) in [(5_000, true), (100, false)] {
         let server = serving(Era::Legacy, move |a| {
             let is_slow = a.is("tools/call") && a.json["params"]["name"] == "yearly_table";
             let after = Duration::from_millis(after_ms);
             is_slow.then(|| Answer { after, ..result(a, json!({"content": []})) })
         })
         .await;
-        let patient = ProbeSettings { head_ms: 5_000, step_ms: 5_000, run_ms: 20_000, ..quick() };
         let ask =
             EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(active.clone()) };
-        let session = observe(&client(), &ask, &patient).await.expect("we did not fail").session;
+        let session = observe(&client(), &ask, &patient()).await.expect("we did not fail").session;
         let (_, spoke) = said(&session);
         assert_eq!(spoke.contains(&"mcp/cancelled-still-answered"), is_found, "after {after_ms} ms: {spoke:?}");
     }
@@ -223,8 +221,7 @@ async fn changing(said_on_streams: &'static str) -> Vec<&'static str> {
     let hook = Url::parse(&server.url("/change")).expect("an address");
     let active = Active { change_hook: Some(hook), ..Active::default() };
     let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(active) };
-    let patient = ProbeSettings { run_ms: 60_000, ..quick() };
-    said(&observe(&client(), &ask, &patient).await.expect("we did not fail").session).1
+    said(&observe(&client(), &ask, &patient()).await.expect("we did not fail").session).1
 }
 
 #[tokio::test(flavor = "multi_thread")]
