@@ -395,7 +395,7 @@ impl Store {
                AND (next_due_s IS NULL OR next_due_s > $2)
                AND paused = 0
                AND (listing_id IS NOT NULL OR $3 = 1)
-               AND eval_id IN (SELECT id FROM eval WHERE ruleset_id <> $1)",
+               AND (SELECT eval.ruleset_id FROM eval WHERE eval.id = surface.eval_id) <> $1",
         )
         .bind(ruleset.0)
         .bind(now_s)

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use plumbline_store::Store;
 use plumbline_store::judged::{RuleOutcome, Said};
 use plumbline_store::record::{BATCH, Observation, Served};
 use plumbline_store::surfaces::Feed;
 use plumbline_store::walks::{Entry, WalkEnd};
 use plumbline_store::words::{Class, CrawlKind};
+use plumbline_store::{DocumentId, Store, SurfaceId};
 
 use crate::support::{HOUR, NOON, entry, judged, registry, rule, said, seen, take};
 
@@ -37,6 +37,11 @@ async fn walk(store: &Store, entries: &[Entry]) {
         store.store_page(walk.id, page, next.as_deref(), NOON).await.unwrap();
     }
     store.finish_walk(walk.id, &WalkEnd::Complete, NOON).await.unwrap();
+}
+
+fn rate(what: &str, looks: usize, start: Instant) {
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{what}: {looks} in {seconds:.1} s, {:.0} a second", looks as f64 / seconds);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,8 +77,21 @@ async fn speed_of_a_registry_of_twenty_thousand() {
     walk(&store, &entries).await;
     println!("first walk: {:?}", start.elapsed());
 
+    let say = |surface: i64, n: usize, fires: [usize; 4]| {
+        let mut all = judged(ruleset, &[]);
+        let outcome = |(k, name): (usize, &&'static str)| {
+            let mut said = said(if fires.contains(&k) { 'F' } else { 'P' });
+            if let (2, Said::Fires(places)) = (k, &mut said) {
+                places[0].message = format!("value {n} of surface {surface} is wrong");
+            }
+            RuleOutcome { rule: Cow::Borrowed(*name), said }
+        };
+        all.outcomes = names.iter().enumerate().map(outcome).collect();
+        all
+    };
     let start = Instant::now();
     let mut recorded = 0;
+    let mut known = Vec::with_capacity(ENTRIES);
     loop {
         let due = store.due_surfaces(NOON, take(u32::try_from(BATCH).unwrap(), NOON + HOUR), "me").await.unwrap();
         if due.is_empty() {
@@ -83,29 +101,46 @@ async fn speed_of_a_registry_of_twenty_thousand() {
             .iter()
             .enumerate()
             .map(|(n, surface)| {
-                let mut said_all = judged(ruleset, &[]);
-                said_all.outcomes = names
-                    .iter()
-                    .enumerate()
-                    .map(|(k, name)| {
-                        let mut said = said(if k < 4 { 'F' } else { 'P' });
-                        if let (2, Said::Fires(places)) = (k, &mut said) {
-                            places[0].message = format!("value {n} of surface {} is wrong", surface.id);
-                        }
-                        RuleOutcome { rule: Cow::Borrowed(*name), said }
-                    })
-                    .collect();
-                let mut look = seen(surface.id, NOON, "", said_all);
                 let Feed::Listed(document) = surface.from else { panic!("it is listed") };
-                look.served = Served::Kept(document);
-                look.next_due_s = None;
-                look
+                known.push((surface.id, n, document));
+                let look = seen(surface.id, NOON, "", say(surface.id.0, n, [0, 1, 2, 3]));
+                Observation { served: Served::Kept(document), next_due_s: None, ..look }
             })
             .collect();
         recorded += store.record(&batch).await.unwrap().observations;
     }
-    println!("recorded {recorded}: {:?}", start.elapsed());
+    rate("first looks", recorded, start);
     assert_eq!(recorded, ENTRIES);
+
+    let mut unchanged = Vec::new();
+    for some in known.chunks(BATCH) {
+        let look = |(surface, n, document): &(SurfaceId, usize, DocumentId)| Observation {
+            served: Served::Kept(*document),
+            ..seen(*surface, NOON + HOUR, "", say(surface.0, *n, [0, 1, 2, 3]))
+        };
+        unchanged.push(some.iter().map(look).collect::<Vec<_>>());
+    }
+    let start = Instant::now();
+    for batch in &unchanged {
+        store.record(batch).await.unwrap();
+    }
+    rate("looks that change nothing", ENTRIES, start);
+    drop(unchanged);
+
+    let mut changed = Vec::new();
+    for some in known.chunks(BATCH) {
+        let look = |(surface, n, _): &(SurfaceId, usize, DocumentId)| {
+            let document = format!("{{\"n\":{n},\"filler\":\"{}\"}}", format!("{surface} ").repeat(120));
+            seen(*surface, NOON + 2 * HOUR, &document, say(surface.0, *n + 1, [0, 2, 3, 5]))
+        };
+        changed.push(some.iter().map(look).collect::<Vec<_>>());
+    }
+    let start = Instant::now();
+    for batch in &changed {
+        store.record(batch).await.unwrap();
+    }
+    rate("looks that change the document and three findings", ENTRIES, start);
+    drop(changed);
 
     let start = Instant::now();
     walk(&store, &entries).await;
