@@ -45,7 +45,9 @@ fn the_same_seed_tells_the_same_history_and_the_doctor_finds_nothing() {
     let one = told(folder.path(), "one.db");
     assert_eq!(one, told(folder.path(), "again.db"));
     assert_ne!(one, told(folder.path(), "other.db"));
-    for word in ["FindingRegressed", "FindingResolved", "TargetDown", "TargetRecovered", "RulesetReleased"] {
+    for word in
+        ["FindingRegressed", "FindingResolved", "TargetDown", "TargetRecovered", "DeployEvaluated", "RulesetReleased"]
+    {
         assert!(one.0.iter().any(|event| event.contains(word)), "nothing tells of {word}");
     }
     let time = |event: &String| event.split("at_s: ").nth(1)?.split(',').next()?.parse().ok();

@@ -314,7 +314,7 @@ mod tests {
             r#"{"protocolVersion": "0.3.0", "default_input_modes": ["text/plain"], "capabilities": {"push_notifications": false}}"#,
         );
         let given = Given::default();
-        let kind = Some(Kind::A2aCard);
+        let kind = Some(Kind::AgentCard);
         let subject =
             Subject { kind, version: None, origin: Origin::PublicHost, given: &given, session: None, answer: None };
         let report = judge(&document, &subject, &Settings::default());

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use plumbline_rules::canonical::semantic_hash;
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::Given;
+use plumbline_store::deploys::{Marker, Whose};
 use plumbline_store::housekeeping::{Job, Retention};
 use plumbline_store::record::BATCH;
 use plumbline_store::rulesets::RuleFacts;
@@ -19,7 +20,7 @@ use plumbline_store::{CrawlId, SourceId, Store};
 use tokio::sync::mpsc;
 
 use super::documents;
-use super::looks::{Chunk, Observer, Release};
+use super::looks::{Chunk, Observer, Release, Told};
 use super::world::{BASES, DAY_S, Place, World};
 use crate::settings::Settings;
 
@@ -102,6 +103,7 @@ impl<'s> Filling<'s> {
             moved: Vec::new(),
             left: Vec::new(),
             looked: 0,
+            told: Vec::new(),
         };
         Ok(Filling {
             store,
@@ -337,7 +339,26 @@ impl<'s> Filling<'s> {
 
     async fn keep(&mut self, chunk: &Chunk, single_days_from: i64) -> Result<()> {
         self.progress.quiet += chunk.stretches.iter().map(|stretch| stretch.looks as u64).sum::<u64>();
+        for told in &chunk.markers {
+            self.mark(told).await?;
+        }
         self.store.keep_and_record(&chunk.stretches, single_days_from, &chunk.observations).await?;
+        Ok(())
+    }
+
+    /// A deploy as a pipeline tells of it.
+    async fn mark(&self, told: &Told) -> Result<()> {
+        let whose = Whose::Targets(vec![told.key.clone()]);
+        let marker = Marker {
+            version: Some(told.version.clone()),
+            at_s: told.at_s,
+            dedupe_key: Some(format!("run {}", told.run)),
+            environment: Some("production".to_owned()),
+            ..Marker::default()
+        };
+        for target in self.store.targets_of(&whose, None).await? {
+            self.store.mark_deploy(target, &marker).await?;
+        }
         Ok(())
     }
 
@@ -347,6 +368,7 @@ impl<'s> Filling<'s> {
     }
 
     async fn finish_round(&self, crawl: CrawlId, start_s: i64, end_s: i64) -> Result<()> {
+        while self.store.settle_deploys(end_s - 1).await? > 0 {}
         let observer = self.observer()?;
         let usual = observer.usual_counts(start_s, end_s);
         let planned = usual.planned + observer.looked;

@@ -39,8 +39,21 @@ pub struct Release {
 /// Looks that are recorded together: first the quiet stretches before them, then the looks.
 #[derive(Debug, Default)]
 pub struct Chunk {
+    /// Deploys that pipelines tell of.
+    pub markers: Vec<Told>,
     pub stretches: Vec<Stretch>,
     pub observations: Vec<Observation>,
+}
+
+/// A deploy as the pipeline of a target tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The key of the target.
+    pub key: String,
+    pub at_s: i64,
+    pub version: String,
+    /// How many there were before.
+    pub run: u32,
 }
 
 /// Who looks, and with which rules.
@@ -58,6 +71,8 @@ pub struct Observer {
     pub left: Vec<u32>,
     /// Looks in it that are recorded one by one.
     pub looked: i64,
+    /// What pipelines told since the last look.
+    pub told: Vec<Told>,
 }
 
 /// One look that is about to be made.
@@ -78,7 +93,9 @@ impl Observer {
             }
             self.world.agenda.pop();
             let before = self.world.faces[face as usize].present;
-            let Some(way) = self.happen(at_s, face, act) else { continue };
+            let way = self.happen(at_s, face, act);
+            chunk.markers.append(&mut self.told);
+            let Some(way) = way else { continue };
             let Some(id) = self.world.faces[face as usize].id else { continue };
             // Until now it answered as before.
             let now = std::mem::replace(&mut self.world.faces[face as usize].present, before);
@@ -138,6 +155,9 @@ impl Observer {
                 if self.world.faces[n as usize].last_s.is_none() || !is_up {
                     return None;
                 }
+                if act == Act::Deploy {
+                    self.tell(at_s, n);
+                }
                 self.verify(at_s, n);
                 Some(Way::Usual)
             }
@@ -183,6 +203,16 @@ impl Observer {
                 }
                 Some(Way::Usual)
             }
+        }
+    }
+
+    /// The operator's own targets have pipelines that tell of a deploy.
+    fn tell(&mut self, at_s: i64, n: u32) {
+        let face = &self.world.faces[n as usize];
+        let thing = &self.world.things[face.thing as usize];
+        if thing.is_own {
+            let (key, version) = (thing.key.clone(), face.version());
+            self.told.push(Told { key, at_s, version, run: face.edition });
         }
     }
 
@@ -449,7 +479,7 @@ mod tests {
 
     /// An observer of a small world in which nothing is planned and everything was looked at once.
     fn calm() -> Observer {
-        let extent = Extent { targets: 12, seed: 4, start_s: START_S, end_s: START_S + 5 * DAY_S };
+        let extent = Extent { targets: 80, seed: 4, start_s: START_S, end_s: START_S + 5 * DAY_S };
         let mut world = World::new(extent);
         world.agenda.clear();
         world.gaps.clear();
@@ -465,6 +495,27 @@ mod tests {
             moved: Vec::new(),
             left: Vec::new(),
             looked: 0,
+            told: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_pipeline_of_an_own_target_tells_of_its_deploy_and_others_do_not() {
+        for is_own in [true, false] {
+            let mut observer = calm();
+            let face = (0_u32..).zip(&observer.world.faces).find(|(_, face)| face.form == Form::Card).unwrap().0;
+            let thing = observer.world.faces[face as usize].thing as usize;
+            observer.world.things[thing].is_own = is_own;
+            observer.world.agenda.push(Reverse((START_S + 1800, face, Act::Deploy)));
+            let mut told = Vec::new();
+            observer.live(START_S + DAY_S, |chunk| {
+                told.extend(chunk.markers);
+                true
+            });
+            let key = observer.world.things[thing].key.clone();
+            let version = observer.world.faces[face as usize].version();
+            let expected = Told { key, at_s: START_S + 1800, version, run: 1 };
+            assert_eq!(told, if is_own { vec![expected] } else { vec![] });
         }
     }
 

@@ -37,6 +37,8 @@ settings! {
         pub document_days: u32 = 90,
         /// Spans of reach of less than ten minutes by themselves; after that they are joined to the one before.
         pub reach_days: u32 = 365,
+        /// What fired once and was never confirmed; it is kept for the flips of a finding that comes and goes.
+        pub refuted_days: u32 = 90,
         /// Leases that have run out.
         pub lease_days: u32 = 1,
         /// The sizes of tables.
@@ -61,6 +63,8 @@ words! {
         Documents = "documents",
         /// Short spans of reach.
         Reach = "short spans of reach",
+        /// Suspicions that another look refuted.
+        Refuted = "refuted suspicions",
         /// Leases.
         Leases = "leases",
         /// Sizes of tables.
@@ -136,7 +140,7 @@ impl Store {
             Job::Crawls => self.kept_crawls(before).await?,
             Job::Events => self.kept_events().await?,
             Job::Documents => self.kept_documents().await?,
-            Job::Probes | Job::Sessions | Job::Reach | Job::Leases | Job::Sizes => Kept::new(),
+            Job::Probes | Job::Sessions | Job::Reach | Job::Refuted | Job::Leases | Job::Sizes => Kept::new(),
         };
         Ok(Sweep { job, before, kept, position: Some((i64::MIN, i64::MIN)), rows: 0 })
     }
@@ -186,6 +190,7 @@ impl Store {
             Job::Sessions => self.old_sessions(before, after).await,
             Job::Documents => self.old_documents(before, kept, after).await,
             Job::Reach => self.short_reach(before, after).await,
+            Job::Refuted => self.old_refuted(before, after).await,
             Job::Leases => self.old_leases(before, after).await,
         }?;
         sweep.rows += found.rows.len() as u64;
@@ -309,6 +314,26 @@ impl Store {
         )
         .bind(before_s)
         .bind(after.0)
+        .bind(STEP as i64)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        found(&rows, STEP)
+    }
+
+    /// Findings that never opened and have not moved for long, the earliest move first.
+    async fn old_refuted(&self, before_s: i64, after: Key) -> Result<Found> {
+        let rows = sqlx::query(
+            "SELECT changed_s, id
+             FROM finding
+             WHERE changed_s < $1 AND (changed_s > $2 OR (changed_s = $2 AND id < $3))
+               AND state = 'resolved' AND opens = 0 AND id < (SELECT MAX(newest.id) FROM finding newest)
+               AND NOT EXISTS (SELECT 1 FROM finding_note WHERE finding_note.finding_id = finding.id)
+             ORDER BY changed_s, id DESC
+             LIMIT $4",
+        )
+        .bind(before_s)
+        .bind(after.0)
+        .bind(after.1)
         .bind(STEP as i64)
         .fetch_all(&self.pools.reader)
         .await?;
@@ -490,6 +515,7 @@ fn before(job: Job, retention: &Retention, now_s: i64) -> i64 {
         Job::Sessions => second(retention.session_days),
         Job::Documents => second(retention.document_days),
         Job::Reach => second(retention.reach_days),
+        Job::Refuted => second(retention.refuted_days),
         Job::Leases => second(retention.lease_days),
     }
 }
@@ -554,6 +580,7 @@ async fn delete(w: &mut Writing, job: Job, (key, second): Key) -> Result<()> {
         Job::Sessions => sqlx::query("DELETE FROM probe_session WHERE id = $1").bind(key),
         Job::Documents => sqlx::query("UPDATE document SET body = NULL WHERE id = $1").bind(key),
         Job::Reach => return join(w, key, second).await,
+        Job::Refuted => sqlx::query("DELETE FROM finding WHERE id = $1").bind(second),
         Job::Leases => sqlx::query("DELETE FROM lease WHERE until_s = $1 AND subject_id = $2").bind(key).bind(second),
     };
     gone.execute(w.on()).await?;

@@ -519,7 +519,6 @@ fn before(row: &AnyRow) -> Result<Before> {
 
 impl Before {
     /// The surface as it was written after a look: what the next look in the same batch begins with.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one surface, each made by one step")]
     fn moved_on(
         self,
         seen: &Observation,

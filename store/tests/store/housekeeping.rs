@@ -298,3 +298,33 @@ async fn short_spans_of_reach_are_joined_to_the_one_before_with_their_number() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_was_never_confirmed_goes_after_three_months_and_what_was_open_stays() {
+    for_each_database(async |store| {
+        let surface = one_card(&store).await;
+        let rules = ruleset(&store).await;
+        let look = async |at_s: i64, a: char, b: char| {
+            let said = judged(rules, &[("a2a/e", a), ("a2a/w", b)]);
+            store.record(&[seen(surface, at_s, "{}", said)]).await.unwrap();
+        };
+        look(NOON, 'F', 'P').await;
+        look(NOON + HOUR, 'P', 'F').await;
+        look(NOON + 2 * HOUR, 'P', 'P').await;
+        // The newest row of all stays, because numbers are counted on from it.
+        let other = card("b.example");
+        store.add_targets(domains(&store).await, &[card("a.example"), other], NOON).await.unwrap();
+        let second = surface_of(&store, "b.example").await;
+        store.record(&[seen(second, NOON + HOUR, "[]", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding").await, 3);
+        assert_eq!(sweep(&store, Job::Refuted, NOON + 89 * DAY).await, 0);
+        assert_eq!(sweep(&store, Job::Refuted, NOON + 91 * DAY).await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE opens > 0").await, 2);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding").await, 2);
+        look(NOON + 92 * DAY, 'P', 'F').await;
+        look(NOON + 92 * DAY + HOUR, 'P', 'F').await;
+        let state = "SELECT COUNT(*) FROM finding WHERE state = 'open' AND opened_as = 'first'";
+        assert_eq!(number(&store, state).await, 1, "and what comes later is told like any other");
+    })
+    .await;
+}
