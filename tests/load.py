@@ -2,6 +2,7 @@
 """Load on every page, feed, badge and list of a running Plumbline: so many requests a second, whatever the answers take.
 
 usage: load.py BASE [--rate 50] [--seconds 60] [--readers 200 --pid PID] [--table]
+       load.py BASE --pid PID --work 20 [--table]      one after another, and the processor time of the server for each
        load.py http://127.0.0.1:8080 --seconds 120 --table
 
 Only for an instance on this machine. Addresses are found by reading the instance: of each kind several, so that nothing is asked
@@ -11,6 +12,7 @@ was missed. With --readers so many listen to events meanwhile, and the memory th
 import argparse
 import asyncio
 import json
+import pathlib
 import random
 import re
 import sys
@@ -30,6 +32,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--readers", type=int, default=0)
     parser.add_argument("--pid", type=int)
+    parser.add_argument("--work", type=int, default=0, help="requests of each kind, one after another, for their processor time")
     parser.add_argument("--table", action="store_true", help="as a table for the documentation")
     return parser.parse_args()
 
@@ -173,8 +176,37 @@ async def listen(host, port):
 
 
 def resident(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as lines:
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
+    """Megabytes in memory, each page once: connections that map the database share its pages, and RSS would count them again."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+
+
+def processor_ms(pid):
+    """What all threads of a process have worked, in milliseconds: other work on the machine does not count."""
+    total = 0
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((thread / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total / 1e6
+
+
+async def work(options, asked, pool):
+    """Processor time and the shortest time on the clock, by kind."""
+    line = "| {} | {:.1f} | {:.1f} |" if options.table else "{:28} {:6.1f} ms of work, {:6.1f} ms at best"
+    total = 0.0
+    for name, _, addresses in asked:
+        before, best = processor_ms(options.pid), float("inf")
+        for n in range(options.work):
+            began = time.perf_counter()
+            await pool.ask(addresses[n % len(addresses)])
+            best = min(best, (time.perf_counter() - began) * 1000)
+        worked = (processor_ms(options.pid) - before) / options.work
+        total += worked
+        print(line.format(name, worked, best))
+    print(f"mean of all kinds {total / len(asked):.1f} ms of work a request")
+    return 0
 
 
 def at(times, share):
@@ -190,6 +222,8 @@ async def run(options):
     pool = Pool(base.hostname, base.port)
     for _, _, addresses in asked:
         await pool.ask(addresses[0])
+    if options.work:
+        return await work(options, asked, pool)
     seen = {name: {"first": [], "whole": [], "bytes": [], "failed": []} for name, _, _ in asked}
     listening, before = [], resident(options.pid) if options.pid else 0
     for _ in range(options.readers):
