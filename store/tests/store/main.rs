@@ -1,5 +1,6 @@
 //! Every function of the store, by one body on SQLite and on PostgreSQL.
 
+mod alerting;
 mod backup;
 mod cohorts;
 mod confirmed;
