@@ -54,7 +54,7 @@ const told = (chart, step) => {
   const row = rowOf(chart, day);
   const rows = all('tr[data-day]', row?.parentElement ?? document.body);
   const gap = rows.length > 1 ? Math.abs(rows[0].dataset.day - rows[1].dataset.day) : 1;
-  if (!row || Math.abs(row.dataset.day - day) > Math.max(gap / 2, 0.5)) return [dated(day), [['not in the table', '']], day];
+  if (!row || (rows.length > 1 && Math.abs(row.dataset.day - day) > Math.max(gap / 2, 0.5))) return [dated(day), [['not in the table', '']], day];
   const heads = all('thead th', row.closest('table')).map((head) => head.textContent);
   const [first, ...cells] = [...row.cells].map((cell) => cell.textContent);
   return [first, cells.map((cell, n) => [heads[n + 1], cell]), +row.dataset.day];
