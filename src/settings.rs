@@ -403,7 +403,12 @@ fn example_of(key: &str) -> &'static str {
              # or file = \"domains.txt\"\nowner = \"harbour\"\ntags = [\"tier=1\"]\nown = true\n\
              headers_env = { authorization = \"AGENT_TOKEN\" }"
         }
-        "urls" => "[[urls]]\nurl = \"https://example.com/openapi.json\"\nkind = \"openapi\"\ntags = [\"tier=2\"]",
+        "urls" => {
+            "[[urls]]\nurl = \"https://example.com/openapi.json\"\nkind = \"openapi\"\ntags = [\"tier=2\"]\n\
+             [[urls]]\nurl = \"https://tides.example.com/mcp\"\nkind = \"mcp-endpoint\"\nown = true\n\
+             [urls.active]             # only for what is yours (docs/probing.md)\n\
+             tools = [{ name = \"tide_table\", arguments = { harbour = \"Bergen\" } }]"
+        }
         "commands" => {
             "[[commands]]\nname = \"tides\"\ncommand = [\"npx\", \"-y\", \"@example/tides-mcp\"]\n\
              env = [\"PATH\", \"HOME\"]     # names of variables; nothing else is passed on\n\
@@ -419,7 +424,20 @@ fn example_of(key: &str) -> &'static str {
             "[[routes]]\nname = \"on-call\"\nmatch = \"tag:tier=1 severity:error\"\nwebhooks = [\"team\"]\n\
              quiet_hours = { zone = \"Europe/Berlin\", from = \"22:00\", to = \"07:00\" }"
         }
-        _ => "[[files]]\npath = \"cards/tides.json\"\nkind = \"a2a-card\"\nown = true",
+        "silences" => {
+            "[[silences]]\nname = \"pier\"\nmatch = \"owner:harbour\"\nreason = \"moving the pier\"\nauthor = \"Ada\"\n\
+             until = \"2026-12-24T12:00:00+01:00\""
+        }
+        "waivers" => {
+            "[[waivers]]\nname = \"old-clients\"\nrule = \"a2a/*\"\nmatch = \"target:agent.example.com\"\n\
+             reason = \"old client, gone in spring\"\nauthor = \"Ada\"\nuntil = \"2027-03-31T00:00:00Z\""
+        }
+        "maintenance" => {
+            "[[maintenance]]\nname = \"backups\"\nmatch = \"host:example.com\"\nauthor = \"Ada\"\n\
+             zone = \"Europe/Berlin\"\ncron = \"0 3 * * 0\"\nminutes = 60"
+        }
+        "files" => "[[files]]\npath = \"cards/tides.json\"\nkind = \"a2a-card\"\nown = true",
+        _ => "",
     }
 }
 
@@ -514,6 +532,19 @@ mod tests {
         assert_eq!(kept, printed, "run the tests once with PLUMBLINE_BLESS=1");
         let read_back: Settings = toml::from_str(&printed).expect("what is printed can be read");
         assert_eq!(read_back, Settings::default());
+    }
+
+    #[test]
+    fn every_group_is_shown_by_an_example_of_itself_that_can_be_read() {
+        let table = Table::try_from(Settings::default()).expect("settings can be written");
+        let groups = table.iter().filter(|(_, value)| value.as_array().is_some_and(Vec::is_empty));
+        for (key, _) in groups {
+            let example = example_of(key);
+            assert!(example.starts_with(&format!("[[{key}]]\n")), "{key}: {example}");
+            let text: String =
+                example.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+            toml::from_str::<Settings>(&text).expect(key);
+        }
     }
 
     #[test]

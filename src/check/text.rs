@@ -311,7 +311,8 @@ mod tests {
     #[test]
     fn a_place_milder_than_its_findings_heading_says_so() {
         let document = Document::from_text(
-            r#"{"protocolVersion": "0.3.0", "default_input_modes": ["text/plain"], "capabilities": {"push_notifications": false}}"#,
+            r#"{"name": "Tides", "url": "https://tides.example.com/a2a", "protocolVersion": "0.3.0", "skills": [],
+               "default_input_modes": ["text/plain"], "capabilities": {"push_notifications": false}}"#,
         );
         let given = Given::default();
         let kind = Some(Kind::AgentCard);
