@@ -217,11 +217,16 @@ impl<'d, 'c> Change<'d, 'c> {
     }
 }
 
-/// Whether two are one interface: same address and binding, whatever its version.
+/// Whether two are one interface: same address and binding, whatever its version. An entry of 1.0 that fails to name its
+/// binding may be any at its address: a binding left out, or added later, is no interface that went.
 fn is_same(one: &Endpoint<'_>, other: &Endpoint<'_>) -> bool {
-    let binding =
-        |endpoint: &Endpoint<'_>| endpoint.binding.and_then(Node::text).unwrap_or("JSONRPC").to_ascii_uppercase();
-    comparable(one.text) == comparable(other.text) && binding(one) == binding(other)
+    let said = |endpoint: &Endpoint<'_>| endpoint.binding.and_then(Node::text).map(str::to_ascii_uppercase);
+    let binding = |endpoint: &Endpoint<'_>| match said(endpoint) {
+        None if endpoint.is_new => None,
+        said => Some(said.unwrap_or_else(|| "JSONRPC".to_owned())),
+    };
+    let (here, there) = (binding(one), binding(other));
+    comparable(one.text) == comparable(other.text) && (here.is_none() || there.is_none() || here == there)
 }
 
 /// Whether a rule of this family names what changed between two cards, so that the change need not be noted as such.
@@ -507,6 +512,8 @@ crate::rule! {
         examples: &[
             fires(&["/crawls/1/supportedInterfaces"], r#"{"crawls": [{"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}]}, {}]}"#),
             silent(r#"{"crawls": [{"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}]}, {"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.1"}]}]}"#),
+            silent(r#"{"crawls": [{"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}]}, {"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": null, "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": null, "protocolVersion": "1.0"}]}]}"#),
+            silent(r#"{"crawls": [{"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": null, "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": null, "protocolVersion": "1.0"}]}, {"supportedInterfaces": [{"url": "https://tides.example.com/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": "https://tides.example.com/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}]}]}"#),
         ],
         check: Check::Document(interface_removed),
     }
