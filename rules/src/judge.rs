@@ -213,6 +213,15 @@ impl<'c> Context<'c> {
     }
 }
 
+/// A message that is written when it is kept: of a hundred thousand places most are only counted.
+pub struct Later<F>(pub F);
+
+impl<F: FnOnce() -> String> From<Later<F>> for String {
+    fn from(later: Later<F>) -> String {
+        (later.0)()
+    }
+}
+
 /// Collects what one rule has to say about one document.
 pub struct Occurrences {
     rule: &'static Rule,

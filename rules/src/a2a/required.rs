@@ -3,7 +3,7 @@
 use super::names::has_in_snake_case;
 use super::table::{EVERY, SINCE_0_2, is_item, known};
 use crate::document::{Node, Type};
-use crate::judge::{Context, Occurrences};
+use crate::judge::{Context, Later, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Impact, Rule, Severity, fires, silent};
 use crate::shape::Holds;
@@ -32,9 +32,9 @@ pub(super) fn demand(object: Node<'_>, member: &str, out: &mut Occurrences) {
     }
     match object.get(member) {
         Some(value) if !value.is_null() => {}
-        Some(_) => drop(out.add_missing(object, member, format!("`{member}` is null"))),
+        Some(_) => drop(out.add_missing(object, member, Later(|| format!("`{member}` is null")))),
         None if has_in_snake_case(object, member) => {}
-        None => drop(out.add_missing(object, member, format!("`{member}` is missing"))),
+        None => drop(out.add_missing(object, member, Later(|| format!("`{member}` is missing")))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::required::{demand, is_blank, skills};
 use super::table::{EVERY, SINCE_0_2};
 use crate::document::Node;
-use crate::judge::{Context, Occurrences};
+use crate::judge::{Context, Later, Occurrences};
 use crate::kind::Kind;
 use crate::rule::{Basis, Check, Class, Impact, Rule, Severity, fires, silent};
 use crate::text::quote;
@@ -172,7 +172,7 @@ fn skill_id_duplicate(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
             && !is_blank(text)
             && !seen.insert(text)
         {
-            out.add(id, format!("skill id {} is already used", quote(text)));
+            out.add(id, Later(|| format!("skill id {} is already used", quote(text))));
         }
     }
 }
@@ -243,9 +243,9 @@ fn skill_description_thin(card: Node<'_>, _: &Context<'_>, out: &mut Occurrences
             })
         };
         if is("name") || is("id") {
-            out.add(description, format!("{} only repeats the skill's name", quote(text)));
+            out.add(description, Later(|| format!("{} only repeats the skill's name", quote(text))));
         } else if text.chars().take(LEAST).count() < LEAST {
-            out.add(description, format!("{} hardly says what the skill does", quote(text)));
+            out.add(description, Later(|| format!("{} hardly says what the skill does", quote(text))));
         }
     }
 }
