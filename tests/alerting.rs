@@ -88,6 +88,20 @@ fn receive(mut stream: TcpStream, inbox: &Inbox) {
     }
 }
 
+/// What arrived, a line each.
+struct Heard<'a>(&'a Inbox);
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for one in self.0.lock().expect("nobody panicked").iter().map(Arrived::json) {
+                let data = &one["data"];
+                println!("{} {} {} {}", one["timestamp"], one["type"], data["rule"]["id"], data["group"]["alerts"]);
+            }
+        }
+    }
+}
+
 /// Waits for a message of a type.
 fn message(inbox: &Inbox, kind: &str, patience: Duration) -> (Value, f64) {
     eventually(kind, patience, || {
@@ -170,6 +184,7 @@ fn a_swapped_card_is_told_to_programs_and_people_and_so_is_its_recovery() {
         server(move |_| ok_answer("application/json", &served.lock().expect("nobody panicked")))
     };
     let (address, inbox) = receiver();
+    let _heard = Heard(&inbox);
     let folder = tempfile::tempdir().expect("a folder");
     settings(folder.path(), None, &[format!("http://{front}/")]);
     let first_look = plumbline(folder.path())
@@ -226,7 +241,7 @@ fn a_swapped_card_is_told_to_programs_and_people_and_so_is_its_recovery() {
     press(&serving.address, "/targets/1/recheck");
     let (resolved, _) = message(&inbox, "finding.resolved", Duration::from_secs(240));
     assert_eq!(resolved["data"]["finding"]["resolution"], "fixed", "{resolved}");
-    message(&inbox, "alert_group.resolved", Duration::from_secs(120));
+    message(&inbox, "alert_group.resolved", Duration::from_secs(300));
     assert!(!target().contains("\"headline\":\"blocked\""), "{}", target());
 
     let count = |kinds: &[&str]| {
