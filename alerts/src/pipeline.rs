@@ -57,38 +57,33 @@ pub enum Effect {
     EndsTarget,
 }
 
-/// The key of the alert that an event is about, and what it does to it; `None`: alerts do not hear of it.
-#[must_use]
-pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
-    let event = &happened.event;
-    let subject = event.subject.unwrap_or_default();
-    let surface = event.surface.map_or(subject, |surface| surface.0);
-    let ended = match happened.finding.as_ref().and_then(|finding| finding.resolution) {
-        Some(Resolution::TargetRetired | Resolution::RuleChanged | Resolution::DocumentGone) => EndedAs::Retired,
-        Some(Resolution::Fixed) | None => EndedAs::Resolved,
-    };
-    Some(match event.kind {
-        EventKind::FindingOpened | EventKind::FindingRegressed => (format!("finding:{subject}"), Effect::Begins),
-        EventKind::FindingResolved => (format!("finding:{subject}"), Effect::Ends(ended)),
-        EventKind::FindingFlappingStarted => (format!("finding:{subject}"), Effect::Flaps),
-        EventKind::FindingFlappingStopped => match event.note.as_deref() {
-            Some("open") => (format!("finding:{subject}"), Effect::Begins),
-            _ => (format!("finding:{subject}"), Effect::Ends(EndedAs::Resolved)),
-        },
-        EventKind::TargetDown => (format!("reach:{surface}"), Effect::Begins),
-        EventKind::TargetRecovered => (format!("reach:{surface}"), Effect::Ends(EndedAs::Resolved)),
-        EventKind::TargetRetired => (String::new(), Effect::EndsTarget),
-        EventKind::IncidentOpened | EventKind::IncidentUpdated => (format!("incident:{subject}"), Effect::Begins),
-        EventKind::IncidentResolved => (format!("incident:{subject}"), Effect::Ends(EndedAs::Resolved)),
-        EventKind::RulePrevalenceJumped => {
-            let (rule, cohort) = (event.rule.as_deref().unwrap_or("?"), event.note.as_deref().unwrap_or("all"));
-            (format!("rule:{rule}:{cohort}"), Effect::Begins)
-        }
-        EventKind::CrawlDegraded => ("crawl:degraded".to_owned(), Effect::Begins),
-        EventKind::CrawlCompleted => ("crawl:degraded".to_owned(), Effect::Ends(EndedAs::Resolved)),
-        EventKind::WebhookFailing | EventKind::WebhookDisabled => (format!("webhook:{subject}"), Effect::Begins),
-        EventKind::DiskFilling | EventKind::DiskFull => ("disk:room".to_owned(), Effect::Begins),
-        EventKind::DiskRelieved => ("disk:room".to_owned(), Effect::Ends(EndedAs::Resolved)),
+/// What alerts are about.
+enum Topic {
+    Finding,
+    Reach,
+    Target,
+    Incident,
+    Rule,
+    Crawl,
+    Webhook,
+    Disk,
+}
+
+/// What an event of that kind is about; `None`: alerts do not hear of it.
+fn topic(kind: EventKind) -> Option<Topic> {
+    Some(match kind {
+        EventKind::FindingOpened
+        | EventKind::FindingRegressed
+        | EventKind::FindingResolved
+        | EventKind::FindingFlappingStarted
+        | EventKind::FindingFlappingStopped => Topic::Finding,
+        EventKind::TargetDown | EventKind::TargetRecovered => Topic::Reach,
+        EventKind::TargetRetired => Topic::Target,
+        EventKind::IncidentOpened | EventKind::IncidentUpdated | EventKind::IncidentResolved => Topic::Incident,
+        EventKind::RulePrevalenceJumped => Topic::Rule,
+        EventKind::CrawlDegraded | EventKind::CrawlCompleted => Topic::Crawl,
+        EventKind::WebhookFailing | EventKind::WebhookDisabled => Topic::Webhook,
+        EventKind::DiskFilling | EventKind::DiskFull | EventKind::DiskRelieved => Topic::Disk,
         EventKind::TargetAdded
         | EventKind::TargetHeadlineChanged
         | EventKind::TargetGone
@@ -103,6 +98,49 @@ pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
         | EventKind::WebhookMessageDead
         | EventKind::Ping => return None,
     })
+}
+
+/// Whether alerts hear of events of that kind.
+#[must_use]
+pub fn is_heard(kind: EventKind) -> bool {
+    topic(kind).is_some()
+}
+
+/// The key of the alert that an event is about, and what it does to it; `None`: alerts do not hear of it.
+#[must_use]
+pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
+    let event = &happened.event;
+    let subject = event.subject.unwrap_or_default();
+    let surface = event.surface.map_or(subject, |surface| surface.0);
+    let ended = match happened.finding.as_ref().and_then(|finding| finding.resolution) {
+        Some(Resolution::TargetRetired | Resolution::RuleChanged | Resolution::DocumentGone) => EndedAs::Retired,
+        Some(Resolution::Fixed) | None => EndedAs::Resolved,
+    };
+    let key = match topic(event.kind)? {
+        Topic::Finding => format!("finding:{subject}"),
+        Topic::Reach => format!("reach:{surface}"),
+        Topic::Target => String::new(),
+        Topic::Incident => format!("incident:{subject}"),
+        Topic::Rule => {
+            let (rule, cohort) = (event.rule.as_deref().unwrap_or("?"), event.note.as_deref().unwrap_or("all"));
+            format!("rule:{rule}:{cohort}")
+        }
+        Topic::Crawl => "crawl:degraded".to_owned(),
+        Topic::Webhook => format!("webhook:{subject}"),
+        Topic::Disk => "disk:room".to_owned(),
+    };
+    let effect = match event.kind {
+        EventKind::FindingResolved => Effect::Ends(ended),
+        EventKind::FindingFlappingStarted => Effect::Flaps,
+        EventKind::FindingFlappingStopped if event.note.as_deref() != Some("open") => Effect::Ends(EndedAs::Resolved),
+        EventKind::TargetRecovered
+        | EventKind::IncidentResolved
+        | EventKind::CrawlCompleted
+        | EventKind::DiskRelieved => Effect::Ends(EndedAs::Resolved),
+        EventKind::TargetRetired => Effect::EndsTarget,
+        _ => Effect::Begins,
+    };
+    Some((key, effect))
 }
 
 /// What an event does on every route. `open` are the open alerts with its key, or of its target where all of those end.

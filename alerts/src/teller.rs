@@ -474,23 +474,8 @@ struct Session {
 
 /// Whether anybody could want an event of that kind: most events of a first crawl are for nobody.
 fn is_wanted(kind: EventKind, subscribers: &[Subscriber], has_routes: bool) -> bool {
-    let for_alerts = !matches!(
-        kind,
-        EventKind::TargetAdded
-            | EventKind::TargetHeadlineChanged
-            | EventKind::TargetGone
-            | EventKind::TargetReturned
-            | EventKind::DocumentChanged
-            | EventKind::DeployRecorded
-            | EventKind::DeployEvaluated
-            | EventKind::RulesetReleased
-            | EventKind::AlertGroupOpened
-            | EventKind::AlertGroupUpdated
-            | EventKind::AlertGroupResolved
-            | EventKind::WebhookMessageDead
-            | EventKind::Ping
-    );
-    (has_routes && for_alerts) || subscribers.iter().any(|one| wants_type(&one.endpoint.is.types, kind.as_str()))
+    (has_routes && pipeline::is_heard(kind))
+        || subscribers.iter().any(|one| wants_type(&one.endpoint.is.types, kind.as_str()))
 }
 
 /// Who is sent an event. What is said about a receiver goes to the others, and groups go by their own way.
