@@ -182,6 +182,17 @@ impl Judging<'_> {
         tool.given("outputSchema").map(Node::to_value)
     }
 
+    /// What is said of a document that we put together of several answers. Its bytes are ours, so what is said of bytes is
+    /// said of nobody, and its size is no limit.
+    fn composed(&self, kind: Kind, parts: &Value, version: Option<&str>, given: Given) -> Report {
+        let given = Given { limit_bytes: Some(usize::MAX), ..given };
+        let document = Document::from_text(&parts.to_string());
+        let subject = Subject { session: None, ..self.subject(Some(kind), None, version, &given) };
+        let mut report = judge(&document, &subject, self.settings);
+        report.results.retain(|result| !matches!(result.rule.check, Check::Body(_)));
+        report
+    }
+
     /// Lists that came in pages, and the tools that were listed twice.
     fn listings(&self, said: &mut Said) {
         for step in [Step::ToolsList, Step::ResourcesList, Step::TemplatesList, Step::PromptsList] {
@@ -208,12 +219,11 @@ impl Judging<'_> {
             Some(json!({ "cursor": cursor, "result": turn.result()?.to_value() }))
         };
         let Some(pages) = listing.iter().map(page).collect::<Option<Vec<Value>>>() else { return };
-        let document = Document::from_text(&json!({ "method": listing[0].method(), "pages": pages }).to_string());
-        let given = self.given_at(listing[0]);
+        let pages = json!({ "method": listing[0].method(), "pages": pages });
         let version = self.version.or(Some(listing[0].revision));
-        let subject = Subject { session: None, ..self.subject(Some(Kind::McpListPages), None, version, &given) };
+        let report = self.composed(Kind::McpListPages, &pages, version, self.given_at(listing[0]));
         let places: Vec<String> = listing.iter().filter_map(|turn| turn.reply()).map(Message::place).collect();
-        said.add_with(judge(&document, &subject, self.settings), |pointer| {
+        said.add_with(report, |pointer| {
             let (number, rest) = pointer.strip_prefix("/pages/")?.split_once('/').unwrap_or((&pointer[7..], ""));
             Some(format!("{}/{rest}", places.get(number.parse::<usize>().ok()?)?))
         });
@@ -239,11 +249,11 @@ impl Judging<'_> {
             list_changed_seen: changed.into_iter().any(|m| m.method() == Some("notifications/tools/list_changed")),
             ..self.given_at(first[0])
         };
-        let document = Document::from_text(&json!({ "first": one, "second": other }).to_string());
+        let pair = json!({ "first": one, "second": other });
         let version = self.version.or(Some(first[0].revision));
-        let subject = Subject { session: None, ..self.subject(Some(Kind::McpToolsListPair), None, version, &given) };
+        let report = self.composed(Kind::McpToolsListPair, &pair, version, given);
         let is_one_page = first.len() == 1 && second.len() == 1;
-        said.add_with(judge(&document, &subject, self.settings), |pointer| {
+        said.add_with(report, |pointer| {
             let turn = if pointer.starts_with("/first") { first[0] } else { second[0] };
             let rest = pointer.trim_start_matches("/first").trim_start_matches("/second");
             Some(format!("{}/result{}", turn.reply()?.place(), if is_one_page { rest } else { "" }))
@@ -258,13 +268,11 @@ impl Judging<'_> {
             if values.is_empty() {
                 continue;
             }
-            let document = Document::from_text(&Value::from(values).to_string());
             let listen = (turn.step == Some(Step::SubscriptionsListen)).then(|| turn.id().cloned()).flatten();
             let given = Given { listen_id: listen, request: with_token(turn), ..self.given_at(turn) };
             let version = self.version.or(Some(turn.revision));
-            let subject =
-                Subject { session: None, ..self.subject(Some(Kind::McpServerMessage), None, version, &given) };
-            said.add_with(judge(&document, &subject, self.settings), |pointer| {
+            let report = self.composed(Kind::McpServerMessage, &Value::from(values), version, given);
+            said.add_with(report, |pointer| {
                 let (number, rest) = pointer.strip_prefix('/')?.split_once('/').unwrap_or((&pointer[1..], ""));
                 let separator = if rest.is_empty() { "" } else { "/" };
                 Some(format!("{}{separator}{rest}", own.get(number.parse::<usize>().ok()?)?.place()))
@@ -285,11 +293,9 @@ impl Judging<'_> {
         let own: Vec<(usize, Value)> = written.filter_map(|(number, line)| Some((number, message(line)?))).collect();
         let Some(turn) = self.conversation.turns.first().filter(|_| !own.is_empty()) else { return };
         let values: Vec<Value> = own.iter().map(|(_, value)| value.clone()).collect();
-        let document = Document::from_text(&Value::from(values).to_string());
-        let given = self.given_at(turn);
         let newest = self.version.or_else(|| self.conversation.newest());
-        let subject = Subject { session: None, ..self.subject(Some(Kind::McpServerMessage), None, newest, &given) };
-        said.add_with(judge(&document, &subject, self.settings), |pointer| {
+        let report = self.composed(Kind::McpServerMessage, &Value::from(values), newest, self.given_at(turn));
+        said.add_with(report, |pointer| {
             let number = pointer.strip_prefix('/')?.split('/').next()?.parse::<usize>().ok()?;
             Some(format!("/stdio/lines/{}", own.get(number)?.0))
         });

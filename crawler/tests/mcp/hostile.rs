@@ -98,6 +98,26 @@ async fn what_was_stopped_at_its_limit_says_so() {
     assert!(session.exchanges.iter().any(|e| e.error == Some(WireError::RedirectLimit)));
 }
 
+/// What we put together of several answers has no size that anybody could be accused of.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_as_large_as_it_likes_when_each_of_its_pages_is_not() {
+    let pages = |asked: &Asked| {
+        (asked.is("tools/list") && asked.is_ordinary()).then(|| {
+            let tool = server::with(server::tools()[0].clone(), "name", format!("t{}", asked.page()));
+            let tool = server::with(tool, "description", "Gives the tides. ".repeat(60_000));
+            let page = json!({"tools": [tool]});
+            result(
+                asked,
+                if asked.page() < 5 { server::with(page, "nextCursor", asked.page().to_string()) } else { page },
+            )
+        })
+    };
+    let settings = ProbeSettings { run_bytes: 32 << 20, ..patient() };
+    let session = probed_with(&serving(Era::Legacy, pages).await, &settings).await;
+    assert!(plumbline_rules::standing::unread_lists(&session).is_empty(), "both pages were read");
+    assert_eq!(said(&session).0, Vec::<&str>::new());
+}
+
 /// Of a run that was broken off for its bytes, what was opened is closed, and of its lists nothing is said.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_broken_off_leaves_no_session_behind_and_no_half_list() {

@@ -21,10 +21,14 @@ use plumbline_rules::standing::{Access, Standing};
 use serde_json::json;
 use server::{Era, Server, serving};
 
+/// Nobody is waited for between two requests.
+fn manners() -> Manners {
+    Manners { pace_ms: 0, ..Manners::default() }
+}
+
 fn client() -> Client {
-    let manners = Manners { pace_ms: 0, ..Manners::default() };
     let allow_networks = serde_json::from_value(json!(["127.0.0.0/8"])).expect("it is a network");
-    Client::new(NetSettings { manners, allow_networks, ..NetSettings::default() }).expect("a client")
+    Client::new(NetSettings { manners: manners(), allow_networks, ..NetSettings::default() }).expect("a client")
 }
 
 /// Nothing is waited for longer than a test should take.

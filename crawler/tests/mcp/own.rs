@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, HeaderValue};
-use plumbline_crawler::net::Header;
+use plumbline_crawler::net::{Client, Header, NetSettings};
 use plumbline_crawler::probe::mcp::active::Active;
 use plumbline_crawler::probe::mcp::{EndpointAsk, observe};
 use plumbline_crawler::settings::OwnTool;
@@ -14,7 +14,7 @@ use serde_json::json;
 use url::Url;
 
 use super::server::{self, Answer, Asked, Era, Server, error, result, serving};
-use super::{client, each, patient, said};
+use super::{client, each, manners, patient, said};
 
 fn token(value: &'static str) -> Header {
     Header::secret(AUTHORIZATION, HeaderValue::from_static(value))
@@ -232,6 +232,62 @@ async fn who_changes_and_says_nothing_or_says_it_twice_is_found() {
     assert!(!silent.contains(&"mcp/sse-broadcast"), "{silent:?}");
     assert!(!telling.contains(&"mcp/list-changed-not-sent"), "{telling:?}");
     assert!(telling.contains(&"mcp/sse-broadcast"), "it says the same on both streams: {telling:?}");
+}
+
+/// A server whose resource changes when its hook is called, and that says this on its stream.
+async fn rewriting(said_on_streams: &'static str) -> Vec<&'static str> {
+    let changes = Arc::new(AtomicUsize::new(0));
+    let server = serving(Era::Legacy, move |a| match (a.verb.as_str(), a.path.as_str()) {
+        ("POST", "/change") => {
+            changes.fetch_add(1, Ordering::SeqCst);
+            Some(Answer::bare(204))
+        }
+        ("GET", "/mcp") => Some(Answer { stays_open: true, ..Answer::events(said_on_streams) }),
+        _ => match a.json["method"].as_str().filter(|_| a.is_ordinary()) {
+            Some("resources/list") => Some(result(a, json!({"resources": [{"uri": "tides://a", "name": "a"}]}))),
+            Some("resources/templates/list") => Some(result(a, json!({"resourceTemplates": []}))),
+            Some("resources/subscribe") => Some(result(a, json!({}))),
+            Some("resources/read") if a.json["params"]["uri"] == "tides://a" => {
+                let text = format!("high at {}", changes.load(Ordering::SeqCst));
+                Some(result(a, json!({"contents": [{"uri": "tides://a", "text": text}]})))
+            }
+            _ => declaring(a, json!({"tools": {}, "resources": {"subscribe": true}})),
+        },
+    })
+    .await;
+    let hook = Url::parse(&server.url("/change")).expect("an address");
+    let active = Active { change_hook: Some(hook), ..Active::default() };
+    said(&probed(&server, Some(active)).await).1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_changes_what_was_subscribed_to_and_says_nothing_is_found() {
+    let notice = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/resources/updated\", \
+                  \"params\": {\"uri\": \"tides://a\"}}\n\n";
+    let (silent, telling) = tokio::join!(rewriting(": hello\n\n"), rewriting(notice));
+    assert!(silent.contains(&"mcp/resource-updated-not-sent"), "{silent:?}");
+    assert!(!telling.contains(&"mcp/resource-updated-not-sent"), "{telling:?}");
+}
+
+/// A server that is asked on loopback and hears the whole network is found, one that hears loopback alone is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_listens_to_the_whole_network_is_found() {
+    let allow_networks = serde_json::from_value(json!(["0.0.0.0/0"])).expect("it is a network");
+    let client = Client::new(NetSettings { manners: manners(), allow_networks, ..NetSettings::default() });
+    let client = client.expect("a client");
+    for (server, is_found) in
+        [(server::serving_everywhere(Era::Legacy).await, true), (serving(Era::Legacy, |_| None).await, false)]
+    {
+        let ask =
+            EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(Active::default()) };
+        let session = observe(&client, &ask, &patient()).await.expect("we did not fail").session;
+        if !session.exchanges.iter().any(|exchange| exchange.step == Some(Step::Bind)) {
+            println!("skipped: this machine has no address but loopback");
+            return;
+        }
+        let (_, spoke) = said(&session);
+        assert_eq!(spoke.contains(&"mcp/bind-all-interfaces"), is_found, "{spoke:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

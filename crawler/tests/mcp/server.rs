@@ -1,7 +1,7 @@
 //! An MCP server of every era that does nothing wrong, one that wants tokens, and a way to make each do one thing otherwise.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -452,6 +452,17 @@ impl Behaviour {
 
 /// A good server of that era, but for what `otherwise` answers.
 pub async fn serving(era: Era, otherwise: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Server {
+    started(behaving(era, otherwise), Ipv4Addr::LOCALHOST).await
+}
+
+/// A good server of that era that hears every address of the machine. Its own address is that of loopback.
+pub async fn serving_everywhere(era: Era) -> Server {
+    let mut server = started(behaving(era, |_| None), Ipv4Addr::UNSPECIFIED).await;
+    server.address.set_ip(Ipv4Addr::LOCALHOST.into());
+    server
+}
+
+fn behaving(era: Era, otherwise: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Router {
     let behaviour = Behaviour {
         era,
         otherwise: Box::new(otherwise),
@@ -459,7 +470,7 @@ pub async fn serving(era: Era, otherwise: impl Fn(&Asked) -> Option<Answer> + Se
         count: AtomicUsize::new(0),
         stream: Mutex::default(),
     };
-    started(Router::new().fallback(answer).with_state(Arc::new(behaviour))).await
+    Router::new().fallback(answer).with_state(Arc::new(behaviour))
 }
 
 async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Response {
@@ -506,8 +517,8 @@ async fn answer(State(behaviour): State<Arc<Behaviour>>, request: Request) -> Re
     response.body(body).expect("a response")
 }
 
-async fn started(router: Router) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+async fn started(router: Router, on: Ipv4Addr) -> Server {
+    let listener = TcpListener::bind((on, 0)).await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let asked = Arc::new(Notify::new());
     let told = asked.clone();
@@ -549,7 +560,7 @@ async fn raw_answer(mut stream: TcpStream, answer: impl Fn(&str, &str) -> Vec<u8
 
 /// Takes connections and never answers.
 pub async fn silent() -> Server {
-    started(Router::new().fallback(std::future::pending::<()>)).await
+    started(Router::new().fallback(std::future::pending::<()>), Ipv4Addr::LOCALHOST).await
 }
 
 /// Answers with one byte now and then.
@@ -585,5 +596,5 @@ where
         });
         async move { Response::builder().header("content-type", label).body(Body::from_stream(pieces)).expect("a response") }
     };
-    started(Router::new().fallback(endless)).await
+    started(Router::new().fallback(endless), Ipv4Addr::LOCALHOST).await
 }
