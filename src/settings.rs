@@ -15,6 +15,7 @@ use plumbline_crawler::net::{ByteLimits, Manners, NetSettings, TimeLimits};
 use plumbline_crawler::probe::mcp::ProbeSettings;
 use plumbline_crawler::probe::stdio::StdioSettings;
 use plumbline_crawler::settings::{CommandTarget, CrawlSettings, Domains, FileTarget, Registry, SingleUrl, Targets};
+use plumbline_crawler::upstream::UpstreamSettings;
 use plumbline_rules::judge;
 use plumbline_rules::rule_settings::RuleSetting;
 use plumbline_rules::settings::Described;
@@ -38,6 +39,8 @@ plumbline_rules::settings! {
         pub probe: ProbeSettings = ProbeSettings::default(),
         /// Commands that speak MCP over their standard streams: how long is waited, and what they may cost.
         pub stdio: StdioSettings = StdioSettings::default(),
+        /// What is asked for behind a listing: its repository and its packages.
+        pub upstream: UpstreamSettings = UpstreamSettings::default(),
         /// How long things are kept.
         pub retention: Retention = Retention::default(),
         /// Who watches the watcher.
@@ -339,6 +342,7 @@ fn sections() -> Vec<(&'static str, Fields)> {
         ("crawl", CrawlSettings::FIELDS),
         ("probe", ProbeSettings::FIELDS),
         ("stdio", StdioSettings::FIELDS),
+        ("upstream", UpstreamSettings::FIELDS),
         ("retention", Retention::FIELDS),
         ("watch", WatchSettings::FIELDS),
         ("limits", judge::LimitSettings::FIELDS),

@@ -9,6 +9,7 @@ use plumbline_crawler::net::Client;
 use plumbline_crawler::progress::Reporter;
 use plumbline_crawler::settings::Registry;
 use plumbline_crawler::targets::{self, Named};
+use plumbline_crawler::upstream::Upstream;
 use plumbline_crawler::walk::RegistrySource;
 use plumbline_crawler::witness::Witness;
 use plumbline_crawler::{Budget, Clock, Crawler, opt_out};
@@ -171,6 +172,9 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         tracing::info!("{left_alone} targets asked to be left alone and are no longer watched");
     }
     client.set_opt_outs(opt_outs.clone());
+    if settings.upstream.is_on() {
+        store.look_behind_listings(now_s).await?;
+    }
     Ok(Arc::new(Crawler {
         client,
         store,
@@ -189,6 +193,7 @@ async fn assemble(prepared: Prepared, store: Store, lasting: Lasting) -> Result<
         witness: lasting.witness,
         opt_outs,
         key_sets: Default::default(),
+        upstream: Upstream::new(settings.upstream),
         clock: lasting.clock,
         budget: lasting.budget,
         verifications: lasting.verifications,

@@ -3,7 +3,7 @@
 //! - [`settings`]: which targets, how often; [`targets`]: what each is called and where it is looked at;
 //! - [`sources`]: what a registry or a list of domains says exists; [`walk`]: reading a registry page by page;
 //! - [`pass`]: one crawl row from start to end; [`round`]: taking what is due, probing, judging, recording; [`schedule`]: when a surface is due next;
-//! - [`probe`]: asking one surface, and what came of it;
+//! - [`probe`]: asking one surface, and what came of it; [`upstream`]: what stands behind a listing besides its remotes;
 //! - [`witness`]: whether a silence is theirs or ours; [`opt_out`]: whom to leave alone;
 //! - [`net`]: the only way out of the process;
 //! - [`counters`]: what was done since the process began, for whoever watches it;
@@ -24,6 +24,7 @@ pub mod schedule;
 pub mod settings;
 pub mod sources;
 pub mod targets;
+pub mod upstream;
 pub mod walk;
 pub mod witness;
 pub mod words;
@@ -44,6 +45,7 @@ use crate::probe::mcp::active::Active;
 use crate::probe::stdio::{CommandAsk, StdioSettings};
 use crate::progress::Reporter;
 use crate::settings::CrawlSettings;
+use crate::upstream::Upstream;
 use crate::walk::RegistrySource;
 use crate::witness::Witness;
 
@@ -83,6 +85,8 @@ pub struct Crawler {
     pub opt_outs: OptOuts,
     /// The keys of those who sign their cards.
     pub key_sets: KeySets,
+    /// Repositories and packages behind listings.
+    pub upstream: Upstream,
     /// The clock.
     pub clock: Clock,
     /// How many looks are left in this hour.

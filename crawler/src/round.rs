@@ -13,7 +13,7 @@ use plumbline_rules::judge::{Given, Origin, Subject, judge, judge_without_docume
 use plumbline_rules::kind::Kind;
 use plumbline_rules::past::{MOST_BEFORE, judge_past};
 use plumbline_rules::reach::{Outcome, Skip};
-use plumbline_rules::report::{Outcome as Said, Report};
+use plumbline_rules::report::{Outcome as Said, Report, RuleResult};
 use plumbline_rules::rule::{Check, Evidence};
 use plumbline_rules::session::{Exchange, Session};
 use plumbline_rules::session_judge::document_of;
@@ -38,6 +38,7 @@ use crate::progress::Unreached;
 use crate::schedule::{self, Wait};
 use crate::sources::domains;
 use crate::targets::{document_kind, file_path};
+use crate::upstream::WEEK_S;
 use crate::witness::Look;
 use crate::{CrawlError, Crawler, endpoint, pass};
 
@@ -323,13 +324,26 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         Some(present) => documents_before(crawler, &surface, present).await?,
         None => Vec::new(),
     };
-    let judgement = judge_seen(crawler, &surface, &seen, &before, traits, ruleset);
+    let looks_behind = crawler.upstream.is_on() && is_settled(&surface, ruleset);
+    let server = seen.document.as_ref().and_then(Document::root).filter(|_| looks_behind).map(Node::to_value);
+    let (behind, of_behind) = match server {
+        Some(server) => {
+            let (judging, is_verification) = (&crawler.judging, surface.is_verification);
+            crawler.upstream.look(&client, &server, judging, is_verification, now_s).await?
+        }
+        None => Default::default(),
+    };
+    let judgement = judge_seen(crawler, &surface, &seen, &before, of_behind, traits, ruleset);
     count(&surface, &seen, &judgement);
     crawler.reporter.note(|progress| {
         progress.looked_at += 1;
         progress.answered += u64::from(seen.observed.outcome.is_up());
     });
-    let next_due_s = next_due(crawler, &surface, seen.observed.outcome, now_s).await?;
+    let next_due_s = match surface.from {
+        Feed::Fetched => next_due(crawler, &surface, seen.observed.outcome, now_s).await?,
+        // It changes with its listing, and the walk that sees that makes it due. What stands behind it does not.
+        Feed::Listed(_) => next_look_behind(crawler, looks_behind, now_s),
+    };
     let is_listed = surface.kind == SurfaceKind::ServerJson && crawler.probing.endpoints;
     let listed = seen.document.as_ref().and_then(Document::root).filter(|_| is_listed);
     let links = listed.map(endpoint::links);
@@ -341,6 +355,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         Feed::Fetched if !seen.observed.session.exchanges.is_empty() => {
             endpoint::kept(&seen.observed.recorded(), of_record)
         }
+        Feed::Listed(_) if !behind.exchanges.is_empty() => endpoint::kept(&behind, None),
         Feed::Fetched | Feed::Listed(_) => None,
     };
     Ok(Observation {
@@ -366,6 +381,21 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         links,
         next_due_s,
     })
+}
+
+/// Whether it is a listing that was judged as it stands by these very rules: only then is there a look behind it. A walk
+/// and a new release make thousands due at once, and all of them lead to the same few hosts.
+fn is_settled(surface: &DueSurface, ruleset: RulesetId) -> bool {
+    let Feed::Listed(document) = surface.from else { return false };
+    surface.document == Some(document) && surface.ruleset == Some(ruleset)
+}
+
+/// When a listing is looked at again though it has not changed: a week after the look behind it, or at any time within the
+/// week where there was none yet; never where the settings ask for no such looks.
+fn next_look_behind(crawler: &Crawler, has_looked: bool, now_s: i64) -> Option<i64> {
+    let within = |most_s: i64| rand::rng().random_range(0..most_s);
+    let after_s = if has_looked { WEEK_S + within(WEEK_S / 7) } else { within(WEEK_S) };
+    crawler.upstream.is_on().then_some(now_s + after_s)
 }
 
 /// How long the host of a surface is still to be left alone, if that is too long to wait.
@@ -574,6 +604,7 @@ fn judge_seen(
     surface: &DueSurface,
     seen: &Seen,
     before: &[Document],
+    of_behind: Vec<RuleResult>,
     traits: Given,
     ruleset: RulesetId,
 ) -> Judgement {
@@ -598,6 +629,7 @@ fn judge_seen(
             if let Some(kind) = subject.kind.filter(|_| !before.is_empty()) {
                 report.results.extend(judge_past(before, document, kind, subject.session, &crawler.judging));
             }
+            report.results.extend(of_behind);
             Some(report)
         }
         None if live => Some(judge_without_document(&subject, &crawler.judging)),
@@ -744,10 +776,6 @@ pub(crate) async fn next_due(
     outcome: Outcome,
     now_s: i64,
 ) -> Result<Option<i64>, CrawlError> {
-    if let Feed::Listed(_) = surface.from {
-        // It changes with its listing, and the walk that sees that makes it due.
-        return Ok(None);
-    }
     let settings = &crawler.settings;
     let usual_s = match document_kind(surface.kind) {
         Some(Kind::AgentCard) => settings.card_interval_s,

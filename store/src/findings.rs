@@ -128,12 +128,14 @@ impl Occasion<'_> {
     fn look(&self, signal: Signal, rule: &RuleInfo) -> Look {
         let only_the_rule_moved =
             rule.evidence == Evidence::Document && self.rule_move(rule.id) != RuleMove::Same && !self.document_moved;
+        // What a registry lists is what it lists; what stands behind a listing may answer otherwise the next time.
+        let is_listed = self.is_listed && !matches!(rule.evidence, Evidence::Live | Evidence::Timing);
         Look {
             signal,
             at_s: self.at_s,
             is_verification: self.is_verification,
             is_first: self.is_first_look,
-            is_settled: self.is_listed || only_the_rule_moved,
+            is_settled: is_listed || only_the_rule_moved,
             is_same_document: !self.document_moved,
         }
     }

@@ -382,6 +382,26 @@ impl Store {
         Ok(Unconfirmed { pending: row.try_get(0)?, clearing: row.try_get(1)?, next_look_s: row.try_get(2)? })
     }
 
+    /// Gives every listing that waits for nothing but a change a turn within the week, so that what stands behind it is
+    /// looked at. Gives their number.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn look_behind_listings(&self, now_s: i64) -> Result<u64> {
+        const WEEK_S: i64 = 7 * 86_400;
+        let mut w = self.pools.write().await?;
+        let done = sqlx::query(
+            "UPDATE surface SET next_due_s = $1 + id % $2
+             WHERE next_due_s IS NULL AND listing_id IS NOT NULL AND retired_s IS NULL AND paused = 0",
+        )
+        .bind(now_s)
+        .bind(WEEK_S)
+        .execute(w.on())
+        .await?;
+        w.commit().await?;
+        Ok(done.rows_affected())
+    }
+
     /// Makes every surface due whose last judgement was made by other rules than these, so that a new ruleset reaches
     /// all. Only those whose document is at hand (entries of a registry) unless `fetched_too`. Gives their number.
     ///
