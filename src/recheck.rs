@@ -137,6 +137,7 @@ async fn look(
         session: None,
         links: None,
         next_due_s: surface.next_due_s,
+        every_s: None,
         place: None,
         standing: None,
     }))

@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::probe::mcp::{self, EndpointAsk};
 use crate::probe::stdio::{self, CommandAsk};
-use crate::round::{client_for, next_due, place_of, said, weighed};
+use crate::round::{client_for, every_s, next_due, place_of, said, weighed};
 use crate::targets::host_of;
 use crate::{CrawlError, Crawler};
 
@@ -128,6 +128,7 @@ pub(crate) async fn observe(
         standing: has_shown.then_some(standing),
         links: None,
         next_due_s: next_due(crawler, surface, observed.outcome, now_s).await?,
+        every_s: every_s(crawler, surface),
     })
 }
 

@@ -380,6 +380,7 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         standing: None,
         links,
         next_due_s,
+        every_s: every_s(crawler, &surface),
     })
 }
 
@@ -429,6 +430,7 @@ fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Dura
         standing: None,
         links: None,
         next_due_s: Some(now_s + after_s),
+        every_s: every_s(crawler, surface),
     }
 }
 
@@ -777,19 +779,31 @@ pub(crate) async fn next_due(
     now_s: i64,
 ) -> Result<Option<i64>, CrawlError> {
     let settings = &crawler.settings;
-    let usual_s = match document_kind(surface.kind) {
-        Some(Kind::AgentCard) => settings.card_interval_s,
-        _ if surface.kind == SurfaceKind::McpEndpoint => settings.endpoint_interval_s,
-        _ if file_path(&surface.url).is_some() => settings.file_interval_s,
-        _ => settings.url_interval_s,
-    };
-    let interval_s = surface.interval_s.and_then(|s| u64::try_from(s).ok()).unwrap_or(usual_s);
+    let interval_s = interval_s(crawler, surface);
     let failures = if outcome.is_up() { 0 } else { failures_by_now(crawler, surface.id, interval_s, now_s).await? };
     let luck = rand::rng().random_range(0.0..1.0);
     let wait =
         Wait { interval: Duration::from_secs(interval_s), ceiling: Duration::from_secs(settings.backoff_ceiling_s) };
     let place = schedule::place_of(surface.id.0);
     Ok(Some(schedule::next_look(now_s, outcome, failures, wait, place, luck)))
+}
+
+/// Seconds between two regular looks at a surface that answers; an entry of a list is looked at with its list.
+fn interval_s(crawler: &Crawler, surface: &DueSurface) -> u64 {
+    let settings = &crawler.settings;
+    let usual_s = match document_kind(surface.kind) {
+        _ if matches!(surface.from, Feed::Listed(_)) => settings.registry_interval_s,
+        Some(Kind::AgentCard) => settings.card_interval_s,
+        _ if surface.kind == SurfaceKind::McpEndpoint => settings.endpoint_interval_s,
+        _ if file_path(&surface.url).is_some() => settings.file_interval_s,
+        _ => settings.url_interval_s,
+    };
+    surface.interval_s.and_then(|s| u64::try_from(s).ok()).unwrap_or(usual_s)
+}
+
+/// The same as it is written down.
+pub(crate) fn every_s(crawler: &Crawler, surface: &DueSurface) -> Option<i64> {
+    i64::try_from(interval_s(crawler, surface)).ok()
 }
 
 /// How many regular looks in a row failed, this one included. Looks out of turn are not counted: they are made because

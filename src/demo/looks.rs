@@ -278,6 +278,7 @@ impl Observer {
             standing: None,
             links: None,
             next_due_s: None,
+            every_s: Some(face.every_s),
         };
         match face.present {
             Present::Failing(outcome, _) => {

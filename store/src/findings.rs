@@ -39,6 +39,8 @@ pub(crate) struct Finding {
     occ_set: Option<i64>,
     occurrences: i64,
     unjudged_since_s: Option<i64>,
+    /// The last judgement that reached its rule, while others do not.
+    judged_s: Option<i64>,
     pending_since_s: Option<i64>,
     clear_since_s: Option<i64>,
     opened_s: Option<i64>,
@@ -232,7 +234,7 @@ pub(crate) async fn load(w: &mut Writing, surfaces: &[i64]) -> Result<Vec<(i64, 
             "SELECT rule_id, id, state, severity, impact, security, opens, confirmations, flips, observed, flips_at,
                     occ_set_id, occurrences, unjudged_since_s, pending_since_s, clear_since_s, opened_s, recent,
                     refuted, confirmed_s, confirmed_before_s, pending_as, pending_cause, moved_after_s, moved_doc,
-                    surface_id
+                    surface_id, judged_s
              FROM finding
              WHERE surface_id IN {} AND instance = ''",
             places(1, some.len())
@@ -269,6 +271,7 @@ fn finding(row: &AnyRow) -> Result<Finding> {
         occ_set: row.try_get(11)?,
         occurrences: row.try_get(12)?,
         unjudged_since_s: row.try_get(13)?,
+        judged_s: row.try_get(26)?,
         pending_since_s: row.try_get(14)?,
         clear_since_s: row.try_get(15)?,
         opened_s: row.try_get(16)?,
@@ -301,6 +304,7 @@ async fn fires(
             occ_set: None,
             occurrences: 0,
             unjudged_since_s: None,
+            judged_s: None,
             pending_since_s: None,
             clear_since_s: None,
             opened_s: None,
@@ -359,9 +363,9 @@ async fn step_one(
     finding.memory = after;
     finding.brought_to = occasion.evaluations;
     if is_judged {
-        finding.unjudged_since_s = None;
+        (finding.unjudged_since_s, finding.judged_s) = (None, None);
     } else if became_unjudged {
-        finding.unjudged_since_s = Some(occasion.at_s);
+        (finding.unjudged_since_s, finding.judged_s) = (Some(occasion.at_s), occasion.evaluated_before_s());
     }
     if let Some(fired) = saw.fired {
         (finding.severity, finding.impact) = (fired.severity, fired.impact);
@@ -556,7 +560,8 @@ async fn write(
              changed_s = CASE WHEN $9 = 1 THEN $7 ELSE changed_s END, revision = revision + $9,
              pending_since_s = $10, clear_since_s = $11, confirmations = $12, flips = $13, observed = $14,
              flips_at = $15, occ_set_id = $16, occurrences = $17, recent = $18, refuted = $19, confirmed_s = $20,
-             confirmed_before_s = $21, pending_as = $22, pending_cause = $23, moved_after_s = $24, moved_doc = $25
+             confirmed_before_s = $21, pending_as = $22, pending_cause = $23, moved_after_s = $24, moved_doc = $25,
+             judged_s = $26
          WHERE id = $1",
     )
     .bind(finding.id)
@@ -584,6 +589,7 @@ async fn write(
     .bind(finding.pending.map(|(_, cause)| cause.as_str()))
     .bind(finding.moved_after_s)
     .bind(finding.moved_doc)
+    .bind(finding.judged_s)
     .execute(w.on())
     .await?;
     Ok(())

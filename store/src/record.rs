@@ -86,6 +86,8 @@ pub struct Observation {
     pub links: Option<Vec<Link>>,
     /// When the surface is due next; `None` takes it off the schedule.
     pub next_due_s: Option<i64>,
+    /// Seconds between two regular looks at it; `None` leaves what is known.
+    pub every_s: Option<i64>,
     /// Where the answer came from; `None`: there was none, or nobody looked.
     pub place: Option<Place>,
 }
@@ -1190,7 +1192,7 @@ async fn write_surface(
              next_due_s = CASE WHEN paused = 1 THEN NULL ELSE $30 END,
              verifying = $31, verify_from_s = $32,
              era = COALESCE($33, era), access = COALESCE($34, access), standing = COALESCE($35, standing),
-             urgent = CASE WHEN urgent = 1 THEN 0 ELSE urgent END
+             urgent = CASE WHEN urgent = 1 THEN 0 ELSE urgent END, every_s = COALESCE($36, every_s)
          WHERE id = $1",
     )
     .bind(seen.surface.0)
@@ -1228,6 +1230,7 @@ async fn write_surface(
     .bind(seen.standing.as_ref().map(|standing| standing.era.as_str()))
     .bind(seen.standing.as_ref().map(|standing| standing.access.as_str()))
     .bind(seen.standing.as_ref().and_then(|standing| serde_json::to_string(standing).ok()))
+    .bind(seen.every_s)
     .execute(w.on())
     .await?;
     Ok(())

@@ -209,6 +209,7 @@ pub fn seen(surface: SurfaceId, at_s: i64, document: &str, judged: Judged) -> Ob
         session: None,
         standing: None,
         next_due_s: Some(at_s + HOUR),
+        every_s: Some(HOUR),
     }
 }
 
@@ -242,6 +243,7 @@ pub fn unseen(surface: SurfaceId, at_s: i64, outcome: &str) -> Observation {
         session: None,
         standing: None,
         next_due_s: Some(at_s + HOUR),
+        every_s: Some(HOUR),
     }
 }
 

@@ -33,6 +33,9 @@ use tower::ServiceExt;
 /// 30 November 2026, 18:07 UTC: the moment of every request.
 pub const NOW: i64 = 1_796_062_020;
 
+/// Seconds between two looks at a card.
+pub const EVERY_S: i64 = 7_200;
+
 /// A card without any error.
 pub const SOUND: &str = include_str!("../../../rules/examples/a2a-1.0.json");
 
@@ -283,7 +286,8 @@ impl World {
             links: None,
             session,
             standing: None,
-            next_due_s: Some(at_s + 7_200),
+            next_due_s: Some(at_s + EVERY_S),
+            every_s: Some(EVERY_S),
         };
         self.store.record(&[observation]).await.unwrap();
     }
