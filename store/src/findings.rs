@@ -10,17 +10,15 @@ use crate::deploys::{self, Window};
 use crate::dialect::{Table, Writing};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
+use crate::facts;
 use crate::incidents;
 use crate::judged::{Fired, Kept};
 use crate::machine::{self, Flips, Look, Memory, Move, Opening, Recent, RuleMove, Signal};
-use crate::rows::{Bits, DAY_S, count, in_statements, places, shortened, word, word_or_none};
+use crate::rows::{Bits, DAY_S, count, in_statements, places, word, word_or_none};
 use crate::rulesets::{Catalogue, RuleInfo};
 use crate::targets::Counts;
 use crate::trends::Trends;
 use crate::words::{Cause, EventKind, Evidence, FindingState, Impact, OpenedAs, Resolution, Severity};
-
-/// Characters kept of a fact's value.
-const LONGEST_VALUE: usize = 200;
 
 /// The findings of a surface, by rule.
 pub(crate) type Findings = BTreeMap<i64, Finding>;
@@ -127,7 +125,7 @@ impl Occasion<'_> {
         self.judged_before.has(rule.id) && last - first.max(rule.version_s) >= DAY_S
     }
 
-    fn look(&self, signal: Signal, rule: &RuleInfo) -> Look {
+    pub(crate) fn look(&self, signal: Signal, rule: &RuleInfo) -> Look {
         let only_the_rule_moved =
             rule.evidence == Evidence::Document && self.rule_move(rule.id) != RuleMove::Same && !self.document_moved;
         // What a registry lists is what it lists; what stands behind a listing may answer otherwise the next time.
@@ -195,7 +193,7 @@ pub(crate) async fn step_all(
 }
 
 /// What a judgement says of a rule that does not fire.
-fn signal(occasion: &Occasion<'_>, kept: &Kept, rule: i64) -> Signal {
+pub(crate) fn signal(occasion: &Occasion<'_>, kept: &Kept, rule: i64) -> Signal {
     if kept.passed.contains(&rule) {
         Signal::Clear
     } else if !occasion.rules_now.contains_key(&rule) {
@@ -806,13 +804,7 @@ pub(crate) async fn end_all(
 pub(crate) async fn retire_surface(w: &mut Writing, trends: &mut Trends, surface: i64, now_s: i64) -> Result<()> {
     end_all(w, trends, surface, None, Signal::TargetRetired, now_s).await?;
     incidents::leave(w, &mut BTreeSet::new(), surface, now_s).await?;
-    let facts = sqlx::query("SELECT rule_id FROM fact_span WHERE surface_id = $1 AND to_s IS NULL")
-        .bind(surface)
-        .fetch_all(w.on())
-        .await?;
-    for fact in facts {
-        end_fact(w, trends, surface, fact.try_get(0)?, now_s).await?;
-    }
+    facts::end_all(w, trends, surface, now_s).await?;
     let judged: Option<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT judged FROM surface WHERE id = $1").bind(surface).fetch_optional(w.on()).await?;
     for rule in Bits::from_bytes(&judged.flatten().unwrap_or_default()).iter() {
@@ -840,62 +832,5 @@ pub(crate) async fn retire_surface(w: &mut Writing, trends: &mut Trends, surface
     .bind(now_s)
     .execute(w.on())
     .await?;
-    Ok(())
-}
-
-/// Sets and ends the facts of a surface. A fact that was not looked at stays what it was.
-pub(crate) async fn step_facts(
-    w: &mut Writing,
-    trends: &mut Trends,
-    catalogue: &Catalogue,
-    occasion: &Occasion<'_>,
-    kept: &Kept,
-) -> Result<()> {
-    let rows = sqlx::query("SELECT rule_id, value, pointer FROM fact_span WHERE surface_id = $1 AND to_s IS NULL")
-        .bind(occasion.surface)
-        .fetch_all(w.on())
-        .await?;
-    let mut known: BTreeMap<i64, (String, String)> = BTreeMap::new();
-    for row in rows {
-        known.insert(row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?));
-    }
-    for fired in kept.fired.iter().filter(|fired| fired.rule.describes()) {
-        let now = (shortened(&fired.first.0, LONGEST_VALUE), shortened(&fired.first.1, LONGEST_VALUE));
-        match known.remove(&fired.rule.id) {
-            Some(before) if before == now => continue,
-            Some(_) => end_fact(w, trends, occasion.surface, fired.rule.id, occasion.at_s).await?,
-            None => {}
-        }
-        sqlx::query(
-            "INSERT INTO fact_span (surface_id, rule_id, from_s, value, pointer) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (surface_id, rule_id, from_s) DO UPDATE SET
-                 to_s = NULL, value = excluded.value, pointer = excluded.pointer",
-        )
-        .bind(occasion.surface)
-        .bind(fired.rule.id)
-        .bind(occasion.at_s)
-        .bind(now.0)
-        .bind(now.1)
-        .execute(w.on())
-        .await?;
-        trends.rule(fired.rule.id).failing += 1;
-    }
-    for rule in known.into_keys() {
-        let is_fact = catalogue.numbered(rule).is_some_and(|rule| rule.describes());
-        if !is_fact || matches!(signal(occasion, kept, rule), Signal::Clear | Signal::RuleWithdrawn) {
-            end_fact(w, trends, occasion.surface, rule, occasion.at_s).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn end_fact(w: &mut Writing, trends: &mut Trends, surface: i64, rule: i64, at_s: i64) -> Result<()> {
-    sqlx::query("UPDATE fact_span SET to_s = $3 WHERE surface_id = $1 AND rule_id = $2 AND to_s IS NULL")
-        .bind(surface)
-        .bind(rule)
-        .bind(at_s)
-        .execute(w.on())
-        .await?;
-    trends.rule(rule).failing -= 1;
     Ok(())
 }

@@ -29,6 +29,7 @@
 
 mod ahead;
 pub mod alerting;
+pub mod attributes;
 pub mod backup;
 pub mod cohorts;
 pub mod conversations;
@@ -40,6 +41,7 @@ pub mod doctor;
 pub mod documents;
 pub mod error;
 pub mod events;
+mod facts;
 mod findings;
 pub mod happened;
 pub mod hooks;

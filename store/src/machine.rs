@@ -49,7 +49,7 @@ pub fn confirm(evidence: Evidence) -> Confirm {
 
 /// Firing looks in a row after which a finding opens though the document was another at each of them, as one that carries
 /// the time of day is: it is there whatever else moved.
-const WHATEVER_MOVES: i64 = 4;
+pub(crate) const WHATEVER_MOVES: i64 = 4;
 
 /// Flips among the last [`WINDOW`] looks from which on it flaps, and down to which it has calmed.
 const FLAPPING_FROM: u32 = 5;
@@ -347,7 +347,7 @@ impl Recent {
 
     /// After one more.
     #[must_use]
-    fn with(self, fired: bool) -> Recent {
+    pub(crate) fn with(self, fired: bool) -> Recent {
         let known = self.known();
         let bits = (u32::from(self.0) & ((1 << known) - 1)) << 1 | u32::from(fired);
         let known = (known + 1).min(Self::MOST);
@@ -359,12 +359,12 @@ impl Recent {
         self.0.checked_ilog2().unwrap_or(0).min(Self::MOST)
     }
 
-    fn fired(self) -> i64 {
+    pub(crate) fn fired(self) -> i64 {
         let looks = u32::from(self.0) & ((1 << self.known()) - 1);
         i64::from(looks.count_ones())
     }
 
-    fn passes_in_a_row(self) -> i64 {
+    pub(crate) fn passes_in_a_row(self) -> i64 {
         i64::from(u32::from(self.0).trailing_zeros().min(self.known()))
     }
 }

@@ -18,6 +18,7 @@ use crate::dialect::{Table, Writing};
 use crate::documents::{self, Body};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
+use crate::facts;
 use crate::findings::{self, Occasion};
 use crate::ids::{CrawlId, DocumentId, EvalId, RulesetId, SurfaceId};
 use crate::incidents::{self, Down};
@@ -163,6 +164,8 @@ pub(crate) struct Before {
     last_evaluated_s: Option<i64>,
     last_ok_s: Option<i64>,
     last_attempt_s: Option<i64>,
+    /// Facts that wait to be confirmed.
+    facts_waiting: i64,
     validators: Validators,
     retired: bool,
     verifying: Option<Episode>,
@@ -185,6 +188,7 @@ struct After {
     evaluations: i64,
     first_evaluated_s: Option<i64>,
     last_evaluated_s: Option<i64>,
+    facts_waiting: i64,
     /// The findings moved, so a recorded conversation proves something.
     findings_moved: bool,
     /// Another look would settle something; `None`: nothing was judged, so nobody knows.
@@ -415,6 +419,7 @@ impl After {
             evaluations: before.evaluations,
             first_evaluated_s: before.first_evaluated_s,
             last_evaluated_s: before.last_evaluated_s,
+            facts_waiting: before.facts_waiting,
             findings_moved: false,
             is_unconfirmed: None,
             evaluated: None,
@@ -448,7 +453,8 @@ pub(crate) async fn load(w: &mut Writing, surfaces: &[i64]) -> Result<Vec<(i64, 
                     eval.ruleset_id, eval.document_id, document.semantic_hash, surface.verifying,
                     surface.verify_from_s, surface.host_id, surface.address, surface.certificate, surface.leaf,
                     surface.server, surface.id, surface.paused, eval.context_hash,
-                    CASE WHEN served.body IS NULL THEN NULL ELSE served.hash END
+                    CASE WHEN served.body IS NULL THEN NULL ELSE served.hash END,
+                    (SELECT COUNT(*) FROM fact_pending WHERE fact_pending.surface_id = surface.id)
              FROM surface
              LEFT JOIN eval ON eval.id = surface.eval_id
              LEFT JOIN document ON document.id = eval.document_id
@@ -512,6 +518,7 @@ fn before(row: &AnyRow) -> Result<Before> {
         last_evaluated_s: row.try_get(22)?,
         last_ok_s: row.try_get(23)?,
         last_attempt_s: row.try_get(24)?,
+        facts_waiting: row.try_get(42)?,
         validators: Validators { etag: row.try_get(25)?, last_modified: row.try_get(26)? },
         retired: row.try_get::<Option<i64>, _>(27)?.is_some(),
         verifying: Episode::of(row.try_get(31)?, row.try_get(32)?),
@@ -552,6 +559,7 @@ impl Before {
             last_evaluated_s: after.last_evaluated_s,
             last_ok_s: last_ok(seen, &self, at_s),
             last_attempt_s: last_attempt(seen, &self, at_s),
+            facts_waiting: after.facts_waiting,
             validators: validators(seen, &self, after),
             verifying: plan.episode,
             evaluated: after.evaluated.clone().or(self.evaluated),
@@ -944,9 +952,11 @@ async fn judge(
     let (outcome, left) = findings::step_all(w, &mut batch.trends, catalogue, &occasion, &kept, known).await?;
     batch.ahead.put_back_findings(seen.surface.0, left);
     let has_facts = before.evaluations > 0 || kept.fired.iter().any(|fired| fired.rule.describes());
-    if has_facts && (before.eval != Some(kept.eval) || judged_document.is_none()) {
-        findings::step_facts(w, &mut batch.trends, catalogue, &occasion, &kept).await?;
-    }
+    let says_the_same = before.eval == Some(kept.eval) && judged_document.is_some() && before.facts_waiting == 0;
+    let facts_waiting = match has_facts && !says_the_same {
+        true => facts::step_all(w, &mut batch.trends, catalogue, &occasion, &kept).await?,
+        false => before.facts_waiting,
+    };
     batch.recorded.opened += outcome.opened;
     batch.recorded.resolved += outcome.resolved;
     batch.recorded.regressed += outcome.regressed;
@@ -965,6 +975,7 @@ async fn judge(
         evaluations,
         first_evaluated_s: before.first_evaluated_s.or(judged.is_a_look().then_some(at_s)),
         last_evaluated_s: Some(at_s),
+        facts_waiting,
         findings_moved: outcome.opened + outcome.resolved > 0,
         is_unconfirmed: Some(outcome.unconfirmed > 0),
         evaluated: Some((

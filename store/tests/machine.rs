@@ -3,6 +3,7 @@
 //!
 //! 100,000 sequences by default; `PLUMBLINE_SEQUENCES` sets another number.
 
+use plumbline_store::attributes::{self, Attribute, Change};
 use plumbline_store::machine::{self, Look, Memory, Move, Signal, confirm};
 use plumbline_store::words::{Evidence, FindingState, Resolution};
 
@@ -270,4 +271,106 @@ fn random_sequences_come_out_as_the_text_says() {
         }
     }
     assert_eq!(states.len(), 7, "every state is reached: {states:?}");
+}
+
+/// An attribute as its whole past: what holds, and every judged look since the first that said something else.
+#[derive(Debug, Default)]
+struct Attributed {
+    holds: Option<u64>,
+    /// What each look said, the same document as the look before, and when.
+    looks: Vec<(Option<u64>, bool, i64)>,
+}
+
+impl Attributed {
+    /// Takes one look. Tells since when something else holds, if it does.
+    fn take(&mut self, said: Said, value: Option<u64>, evidence: Evidence) -> Option<i64> {
+        let says = match said.signal {
+            Signal::Unjudged => return None,
+            Signal::Fires => value,
+            Signal::Clear => None,
+            Signal::DocumentGone | Signal::TargetRetired | Signal::RuleWithdrawn => {
+                self.looks.clear();
+                return self.holds.take().map(|_| said.at_s);
+            }
+        };
+        if self.looks.is_empty() && says == self.holds {
+            return None;
+        }
+        self.looks.push((says, said.is_same_document, said.at_s));
+        let wanted = self.looks.iter().rev().map(|look| look.0).find(|says| *says != self.holds).unwrap_or_default();
+        // Looks after the last that said a third thing are about what is wanted.
+        let is_third = |look: &(Option<u64>, bool, i64)| look.0 != wanted && look.0 != self.holds;
+        let begins = self.looks.iter().rposition(is_third).map_or(0, |n| n + 1);
+        let about = &self.looks[begins..];
+        let last = |n: usize| &about[about.len().saturating_sub(n)..];
+        if says == self.holds {
+            let lives_on = evidence == Evidence::Timing
+                && wanted.is_some()
+                && !(about.len() >= 3 && last(3).iter().all(|look| look.0 == self.holds));
+            if !lives_on {
+                self.looks.clear();
+            }
+            return None;
+        }
+        let needed = confirm(evidence);
+        let is_there = match (wanted, evidence) {
+            (None, _) => about.iter().rev().take_while(|look| look.0.is_none()).count() as i64 >= needed.close,
+            (_, Evidence::Timing) => last(5).iter().filter(|look| look.0 == wanted).count() >= 3,
+            (_, Evidence::Document) => {
+                let same = about[1..].iter().rev().take_while(|look| look.1).count() as i64;
+                same + 1 >= needed.open
+            }
+            _ => about.len() as i64 >= needed.open,
+        };
+        let others = self.looks.iter().rev().take_while(|look| look.0 != self.holds).count();
+        let whatever = if evidence == Evidence::Timing { 5 } else { 4 };
+        if !is_there && !said.is_settled && others < whatever {
+            return None;
+        }
+        let since_s = about.iter().find(|look| look.0 == wanted).map(|look| look.2);
+        self.holds = wanted;
+        self.looks.clear();
+        since_s
+    }
+}
+
+#[test]
+fn random_attributes_come_out_as_the_text_says() {
+    let sequences = std::env::var("PLUMBLINE_SEQUENCES").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let (mut settled, mut waited) = (0_u64, 0_u64);
+    for seed in 0..sequences {
+        let mut dice = Dice(seed ^ 0xfac7);
+        let evidence = Evidence::ALL[dice.roll(Evidence::ALL.len() as u64) as usize];
+        let looks = sequence(&mut dice);
+        let values = 1 + dice.roll(3);
+        let (mut model, mut attribute) = (Attributed::default(), Attribute::default());
+        let mut until_s = i64::MIN;
+        for (n, said) in looks.iter().enumerate() {
+            let value = (said.signal == Signal::Fires).then(|| dice.roll(values));
+            let look = Look {
+                signal: said.signal,
+                at_s: said.at_s,
+                is_verification: said.is_verification,
+                is_first: false,
+                is_settled: said.is_settled,
+                is_same_document: said.is_same_document,
+            };
+            let (after, change) = attributes::step(&attribute, &look, value, evidence);
+            let since_s = model.take(*said, value, evidence);
+            let context = || format!("seed {seed} {evidence}, look {n}: {:#?}\n{attribute:?}\n{model:?}", &looks[..=n]);
+            assert_eq!(after.holds, model.holds, "{}", context());
+            assert_eq!(after.waits.is_some(), !model.looks.is_empty(), "{}", context());
+            if let Change::Settle(at_s) = change {
+                assert_eq!(Some(at_s), since_s, "{}", context());
+                assert!(at_s >= until_s, "spans overlap: {}", context());
+                until_s = at_s;
+                settled += 1;
+            } else {
+                assert_eq!(since_s, None, "{}", context());
+            }
+            waited += u64::from(change == Change::Wait);
+            attribute = after;
+        }
+    }
+    assert!(settled > sequences && waited > sequences, "{settled} settled, {waited} waited");
 }

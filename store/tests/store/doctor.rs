@@ -155,10 +155,10 @@ async fn what_is_wrong_in_history_is_told_and_left_to_a_person() {
                 "after the next began",
             ),
             (
-                "UPDATE fact_span SET to_s = to_s + 7201 WHERE surface_id = 3 AND to_s IS NOT NULL",
                 "UPDATE fact_span SET to_s = to_s - 7201 WHERE surface_id = 3 AND to_s IS NOT NULL",
+                "UPDATE fact_span SET to_s = to_s + 7201 WHERE surface_id = 3 AND to_s IS NOT NULL",
                 "spans of facts",
-                "after the next began",
+                "ends before",
             ),
             (
                 "UPDATE listing SET is_current = 1 WHERE name = 'io.example/a'",

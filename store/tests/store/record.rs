@@ -175,6 +175,70 @@ async fn what_was_not_evaluated_keeps_its_state_and_turns_stale() {
 }
 
 #[tokio::test]
+async fn a_fact_is_set_changed_and_cleared_by_looks_that_agree() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let look = |at, text: &str, value: Option<&str>| {
+            let mut said = judged(rules, &[("a2a/f", if value.is_some() { 'F' } else { 'P' }), ("a2a/e", 'P')]);
+            for outcome in &mut said.outcomes {
+                if let (Said::Fires(places), Some(value)) = (&mut outcome.said, value) {
+                    value.clone_into(&mut places[0].message);
+                }
+            }
+            seen(surface, at, text, said)
+        };
+        let facts = async || {
+            let spans: Vec<(i64, Option<i64>, String)> =
+                sqlx::query("SELECT from_s, to_s, value FROM fact_span ORDER BY from_s")
+                    .fetch_all(store.reader())
+                    .await
+                    .unwrap()
+                    .iter()
+                    .map(|row| {
+                        (row.get::<i64, _>(0) - NOON, row.get::<Option<i64>, _>(1).map(|to| to - NOON), row.get(2))
+                    })
+                    .collect();
+            spans
+        };
+        let spans = |spans: &[(i64, Option<i64>, &str)]| -> Vec<(i64, Option<i64>, String)> {
+            spans.iter().map(|(from, to, value)| (*from, *to, (*value).to_owned())).collect()
+        };
+        let waiting = async || number(&store, "SELECT COUNT(*) FROM fact_pending").await;
+        // At the first look at once.
+        store.record(&[look(NOON, "{}", Some("one"))]).await.unwrap();
+        assert_eq!(facts().await, spans(&[(0, None, "one")]));
+        // Another value that the next look does not repeat was none.
+        store.record(&[look(NOON + 60, "[1]", Some("two"))]).await.unwrap();
+        assert_eq!((facts().await, waiting().await), (spans(&[(0, None, "one")]), 1));
+        store.record(&[look(NOON + 120, "{}", Some("one"))]).await.unwrap();
+        assert_eq!((facts().await, waiting().await), (spans(&[(0, None, "one")]), 0));
+        // One that it repeats holds since the first that said so, though the document is the same and so is its judgement.
+        store.record(&[look(NOON + 180, "[]", Some("two"))]).await.unwrap();
+        store.record(&[unseen(surface, NOON + 200, "unreachable:refused")]).await.unwrap();
+        store.record(&[look(NOON + 240, "[]", Some("two"))]).await.unwrap();
+        assert_eq!((facts().await, waiting().await), (spans(&[(0, Some(180), "one"), (180, None, "two")]), 0));
+        assert_eq!(
+            number(&store, "SELECT failing FROM rule_day JOIN rule ON rule.id = rule_id WHERE slug = 'a2a/f'").await,
+            1
+        );
+        // That it is no more, a document shows with one look.
+        store.record(&[look(NOON + 300, "[2]", None)]).await.unwrap();
+        assert_eq!(facts().await.last().unwrap().1, Some(300));
+        assert_eq!(
+            number(&store, "SELECT failing FROM rule_day JOIN rule ON rule.id = rule_id WHERE slug = 'a2a/f'").await,
+            0
+        );
+        // What waits goes with its target.
+        store.record(&[look(NOON + 360, "[]", Some("two"))]).await.unwrap();
+        assert_eq!(waiting().await, 1);
+        store.set_targets(domains(&store).await, &[], NOON + 400).await.unwrap();
+        assert_eq!(waiting().await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_could_not_be_told_is_no_first_look_and_what_has_no_revision_is() {
     for_each_database(async |store| {
         let rules = ruleset(&store).await;
@@ -793,6 +857,7 @@ async fn a_batch_comes_to_what_its_looks_come_to_one_by_one() {
             "finding",
             "finding_span",
             "fact_span",
+            "fact_pending",
             "reach_span",
             "doc_span",
             "document",
