@@ -168,8 +168,11 @@ impl Observer {
                 let outcome = FAILURES[usize::from(how)];
                 face.present = Present::Failing(outcome, long_s);
                 let long_s = i64::from(long_s);
-                let third_day = if matches!(outcome, Outcome::Absent(_)) { 60 + 3 * DAY_S } else { 900 };
-                for after_s in [60, 300, 900, CALM_AFTER, third_day].into_iter().filter(|after_s| *after_s < long_s) {
+                let is_absent = matches!(outcome, Outcome::Absent(_));
+                let third_day = if is_absent { 60 + 3 * DAY_S } else { 900 };
+                let month = is_absent.then_some(60 + 30 * DAY_S);
+                let looks = [60, 300, 900, CALM_AFTER, third_day].into_iter().chain(month);
+                for after_s in looks.filter(|after_s| *after_s < long_s) {
                     later(&mut self.world, after_s, Act::FailAgain);
                 }
                 if long_s < i64::from(u32::MAX) {

@@ -1,7 +1,7 @@
 //! Whether a surface can be reached, over several observations: the table of dashboard §5, pure.
 //!
 //! Reach moves on its own and never touches a finding, with one exception: a document that has been absent for three
-//! days takes its findings with it, without the credit of a fix.
+//! days takes its findings with it, without the credit of a fix. After a month it is put away.
 
 use plumbline_rules::reach::Outcome;
 use plumbline_rules::words;
@@ -18,6 +18,8 @@ const ABSENT_AFTER: i64 = 2;
 const THROTTLED_AFTER: i64 = 3;
 /// An absent document is gone after this long, in seconds.
 const GONE_AFTER: i64 = 72 * 3600;
+/// An absent surface is retired after this long, in seconds.
+const RETIRED_AFTER: i64 = 30 * 86_400;
 /// So many changes between up and down within a day are flapping.
 const FLAPPING_FROM: i64 = 4;
 /// Flapping ends after so long without a change, in seconds.
@@ -226,6 +228,18 @@ pub fn just_gone(after: &Reach, before_attempt_s: Option<i64>, at_s: i64) -> boo
     };
     let gone_at = since + GONE_AFTER;
     at_s >= gone_at && before_attempt_s.is_none_or(|attempt| attempt < gone_at)
+}
+
+/// Whether somebody answers there.
+#[must_use]
+pub fn is_answering(state: ReachState) -> bool {
+    matches!(state, ReachState::Up | ReachState::Gated)
+}
+
+/// Whether a surface has been absent for so long that it is put away until somebody answers there again.
+#[must_use]
+pub fn is_forsaken(after: &Reach, at_s: i64) -> bool {
+    after.state == ReachState::Absent && after.since_s.is_some_and(|since_s| at_s - since_s >= RETIRED_AFTER)
 }
 
 /// Which of a target's surfaces speaks for it: the one in the gravest state.

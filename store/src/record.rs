@@ -332,9 +332,19 @@ async fn let_go(w: &mut Writing, surfaces: &[i64]) -> Result<()> {
 }
 
 async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen: &Observation) -> Result<()> {
-    let before = batch.ahead.surface(w, seen.surface).await?;
+    let mut before = batch.ahead.surface(w, seen.surface).await?;
+    if seen.outcome.is_up() && !reach::is_answering(before.reach.state) {
+        // An answer, and nothing less, brings back what was put away for its silence.
+        let at_s = seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s));
+        if targets::welcome(w, &mut batch.trends, seen.surface.0, at_s).await? {
+            batch.ahead.forget();
+            before = batch.ahead.surface(w, seen.surface).await?;
+        }
+    }
     if before.retired {
-        // It left its sources while the request was under way.
+        // It left its sources while the request was under way, or nothing has been there for a month.
+        still_nothing(w, seen).await?;
+        batch.done.push(seen.surface.0);
         return Ok(());
     }
     // A clock that was set back must not make spans that end before they begin.
@@ -367,6 +377,13 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     for target in &targets {
         fold_target(w, batch, target, seen.surface.0, &face, after.document_changed, at_s).await?;
     }
+    if reach::is_forsaken(&reach, at_s) {
+        targets::forsake(w, &mut batch.trends, seen.surface.0, plan.next_due_s, at_s).await?;
+        batch.ahead.forget();
+        batch.done.push(seen.surface.0);
+        count_observation(batch, seen, &after);
+        return Ok(());
+    }
     batch.ahead.put_back(seen.surface.0, before.moved_on(seen, &after, reach, reach_probes, plan, at_s));
     for (target, links) in targets.iter().filter(|target| target.role == Role::Main).zip(seen.links.iter().cycle()) {
         let linked = targets::link(w, &mut batch.trends, target.id, links, at_s).await?;
@@ -377,6 +394,22 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     }
     batch.done.push(seen.surface.0);
     count_observation(batch, seen, &after);
+    Ok(())
+}
+
+/// A look at what was put away found nothing there: only when it is asked next is written down.
+async fn still_nothing(w: &mut Writing, seen: &Observation) -> Result<()> {
+    sqlx::query(
+        "UPDATE surface
+         SET last_attempt_s = CASE WHEN COALESCE(last_attempt_s, 0) < $2 THEN $2 ELSE last_attempt_s END,
+             next_due_s = CASE WHEN next_due_s IS NULL THEN NULL ELSE $3 END
+         WHERE id = $1",
+    )
+    .bind(seen.surface.0)
+    .bind(seen.at_s)
+    .bind(seen.next_due_s)
+    .execute(w.on())
+    .await?;
     Ok(())
 }
 

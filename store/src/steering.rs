@@ -319,10 +319,11 @@ async fn must_be_watched(w: &mut Writing, target: TargetId) -> Result<()> {
 async fn concerned(w: &mut Writing, opt_outs: &OptOuts) -> Result<Vec<i64>> {
     let mut found = BTreeSet::new();
     for name in &opt_outs.names {
-        let rows = sqlx::query("SELECT id FROM target WHERE key = $1 AND retired_s IS NULL")
-            .bind(name.as_str())
-            .fetch_all(w.on())
-            .await?;
+        let rows =
+            sqlx::query("SELECT id FROM target WHERE key = $1 AND (retired_s IS NULL OR retire_reason = 'absent')")
+                .bind(name.as_str())
+                .fetch_all(w.on())
+                .await?;
         for row in rows {
             found.insert(row.try_get(0)?);
         }
@@ -334,10 +335,12 @@ async fn concerned(w: &mut Writing, opt_outs: &OptOuts) -> Result<Vec<i64>> {
     for host in hosts {
         let (id, name, domain): (i64, String, String) = (host.try_get(0)?, host.try_get(1)?, host.try_get(2)?);
         if opt_outs.covers_host(&name, &domain) {
-            let rows = sqlx::query("SELECT id FROM target WHERE host_id = $1 AND retired_s IS NULL")
-                .bind(id)
-                .fetch_all(w.on())
-                .await?;
+            let rows = sqlx::query(
+                "SELECT id FROM target WHERE host_id = $1 AND (retired_s IS NULL OR retire_reason = 'absent')",
+            )
+            .bind(id)
+            .fetch_all(w.on())
+            .await?;
             for row in rows {
                 found.insert(row.try_get(0)?);
             }

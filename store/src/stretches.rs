@@ -211,7 +211,7 @@ impl Before {
     }
 }
 
-/// Nothing may move: neither the state, nor the third day of what is absent may pass.
+/// Nothing may move: neither the state, nor the third day or the month of what is absent may pass.
 fn must_be_quiet(before: &Before, stretch: &Stretch) -> Result<()> {
     let refused = |why: &str| {
         let (surface, at_s) = (stretch.surface, stretch.first_s);
@@ -231,6 +231,9 @@ fn must_be_quiet(before: &Before, stretch: &Stretch) -> Result<()> {
     }
     if reach::just_gone(&before.reach, before.last_attempt_s, stretch.last_s()) {
         return refused("the third day without a document passes in it");
+    }
+    if reach::is_forsaken(&before.reach, stretch.last_s()) {
+        return refused("the month without a document passes in it");
     }
     Ok(())
 }

@@ -320,16 +320,21 @@ pub(crate) enum Sighting {
 
 /// A source shows a target: it is made, or found, or brought back.
 pub(crate) async fn see(w: &mut Writing, trends: &mut Trends, seen: &Seen<'_>, now_s: i64) -> Result<(i64, Sighting)> {
-    let known = sqlx::query("SELECT id, retired_s FROM target WHERE kind = $1 AND key = $2")
-        .bind(seen.kind.as_str())
-        .bind(seen.key)
-        .fetch_optional(w.on())
-        .await?;
+    let known = sqlx::query(
+        "SELECT id, retired_s, CASE WHEN retire_reason = 'absent' THEN 1 ELSE 0 END
+         FROM target WHERE kind = $1 AND key = $2",
+    )
+    .bind(seen.kind.as_str())
+    .bind(seen.key)
+    .fetch_optional(w.on())
+    .await?;
     let (id, how) = match known {
         None => return Ok((make(w, trends, seen, now_s).await?, Sighting::New)),
+        // That a list names it still is no answer.
+        Some(row) if row.try_get::<i64, _>(2)? == 1 => (row.try_get(0)?, Sighting::Known),
         Some(row) if row.try_get::<Option<i64>, _>(1)?.is_some() => {
             let id = row.try_get(0)?;
-            bring_back(w, trends, id, seen, now_s).await?;
+            bring_back(w, trends, id, seen.kind, seen.source, now_s).await?;
             (id, Sighting::Back)
         }
         Some(row) => (row.try_get(0)?, Sighting::Known),
@@ -436,7 +441,14 @@ pub(crate) async fn declare(w: &mut Writing, target: i64, version: &str) -> Resu
     Ok(())
 }
 
-async fn bring_back(w: &mut Writing, trends: &mut Trends, target: i64, seen: &Seen<'_>, now_s: i64) -> Result<()> {
+async fn bring_back(
+    w: &mut Writing,
+    trends: &mut Trends,
+    target: i64,
+    kind: TargetKind,
+    source: i64,
+    now_s: i64,
+) -> Result<()> {
     sqlx::query(
         "UPDATE target
          SET retired_s = NULL, retire_reason = NULL, headline = 'not_evaluated', headline_rank = 4,
@@ -447,8 +459,8 @@ async fn bring_back(w: &mut Writing, trends: &mut Trends, target: i64, seen: &Se
     .bind(now_s)
     .execute(w.on())
     .await?;
-    trends.population(seen.kind, Headline::NotEvaluated, ReachState::Unknown, 1);
-    let news = News { target: Some(target), subject: Some(seen.source), ..News::of(EventKind::TargetReturned) };
+    trends.population(kind, Headline::NotEvaluated, ReachState::Unknown, 1);
+    let news = News { target: Some(target), subject: Some(source), ..News::of(EventKind::TargetReturned) };
     events::append(w, now_s, news).await
 }
 
@@ -592,29 +604,19 @@ pub(crate) async fn tie(w: &mut Writing, target: i64, tied: &Tied<'_>, now_s: i6
         .bind(tied.url)
         .fetch_optional(w.on())
         .await?;
-    let is_new = known.is_none();
     let surface = match known {
         None => insert_surface(w, tied, now_s).await?,
         Some(row) => {
             let surface = row.try_get(0)?;
+            if is_tied(w, target, surface, tied.role).await? {
+                return Ok(surface);
+            }
             if row.try_get::<Option<i64>, _>(1)?.is_some() {
-                sqlx::query(
-                    "UPDATE surface
-                     SET retired_s = NULL, next_due_s = $2, headline = 'not_evaluated', reach = 'unknown',
-                         reach_since_s = NULL, streak = 0, streak_outcome = NULL, streak_since_s = NULL
-                     WHERE id = $1",
-                )
-                .bind(surface)
-                .bind(now_s)
-                .execute(w.on())
-                .await?;
+                revive(w, surface, now_s).await?;
             }
             surface
         }
     };
-    if !is_new && is_tied(w, target, surface, tied.role).await? {
-        return Ok(surface);
-    }
     sqlx::query(
         "INSERT INTO target_surface (target_id, surface_id, role, added_s)
          VALUES ($1, $2, $3, $4)
@@ -628,6 +630,109 @@ pub(crate) async fn tie(w: &mut Writing, target: i64, tied: &Tied<'_>, now_s: i6
     .await?;
     sqlx::query("UPDATE target SET n_surfaces = n_surfaces + 1 WHERE id = $1").bind(target).execute(w.on()).await?;
     Ok(surface)
+}
+
+/// A surface that was put away is looked at again as if for the first time.
+async fn revive(w: &mut Writing, surface: i64, now_s: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE surface
+         SET retired_s = NULL, next_due_s = $2, headline = 'not_evaluated', reach = 'unknown', reach_reason = NULL,
+             reach_since_s = NULL, streak = 0, streak_outcome = NULL, streak_since_s = NULL
+         WHERE id = $1",
+    )
+    .bind(surface)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
+/// A surface where nothing has been for a month is put away with its findings, and so is every target of which no main
+/// surface is left. It stays with those that show it and is asked now and then: see [`welcome`].
+pub(crate) async fn forsake(
+    w: &mut Writing,
+    trends: &mut Trends,
+    surface: i64,
+    next_due_s: Option<i64>,
+    now_s: i64,
+) -> Result<()> {
+    findings::retire_surface(w, trends, surface, now_s).await?;
+    sqlx::query(
+        "UPDATE surface
+         SET headline = 'not_evaluated', next_due_s = CASE WHEN paused = 1 THEN NULL ELSE $2 END
+         WHERE id = $1",
+    )
+    .bind(surface)
+    .bind(next_due_s)
+    .execute(w.on())
+    .await?;
+    let rows = sqlx::query(
+        "SELECT target.id, target.source_id,
+                (SELECT COUNT(*) FROM target_surface alive
+                 JOIN surface ON surface.id = alive.surface_id
+                 WHERE alive.target_id = target.id AND alive.removed_s IS NULL AND surface.retired_s IS NULL
+                   AND alive.role = 'main')
+         FROM target_surface
+         JOIN target ON target.id = target_surface.target_id
+         WHERE target_surface.surface_id = $1 AND target_surface.removed_s IS NULL AND target.retired_s IS NULL
+           AND target_surface.role = 'main'
+         ORDER BY target.id",
+    )
+    .bind(surface)
+    .fetch_all(w.on())
+    .await?;
+    let mut retired = Vec::new();
+    for row in rows {
+        let (target, source, alive): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        if alive == 0 {
+            retire(w, trends, target, source, RetireReason::Absent, now_s).await?;
+            retired.push(target);
+        }
+    }
+    let shown = sqlx::query(
+        "SELECT DISTINCT target_id FROM target_surface WHERE surface_id = $1 AND removed_s IS NULL ORDER BY target_id",
+    )
+    .bind(surface)
+    .fetch_all(w.on())
+    .await?;
+    for row in shown {
+        let target = row.try_get(0)?;
+        if !retired.contains(&target) {
+            refold(w, trends, target, now_s).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Somebody answers at a surface: if it was put away for its silence it is looked at again, and so are the targets that
+/// were. Tells whether any was.
+pub(crate) async fn welcome(w: &mut Writing, trends: &mut Trends, surface: i64, now_s: i64) -> Result<bool> {
+    let rows = sqlx::query(
+        "SELECT target.id, target.kind, target.source_id
+         FROM target_surface
+         JOIN target ON target.id = target_surface.target_id
+         WHERE target_surface.surface_id = $1 AND target_surface.removed_s IS NULL AND target.retire_reason = 'absent'
+         ORDER BY target.id",
+    )
+    .bind(surface)
+    .fetch_all(w.on())
+    .await?;
+    for row in &rows {
+        let kind = word("target", row.try_get(1)?)?;
+        bring_back(w, trends, row.try_get(0)?, kind, row.try_get(2)?, now_s).await?;
+    }
+    let is_away: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM surface
+         WHERE id = $1 AND retired_s IS NOT NULL
+           AND EXISTS (SELECT 1 FROM target_surface WHERE surface_id = $1 AND removed_s IS NULL)",
+    )
+    .bind(surface)
+    .fetch_one(w.on())
+    .await?;
+    if is_away > 0 {
+        revive(w, surface, now_s).await?;
+    }
+    Ok(is_away > 0 || !rows.is_empty())
 }
 
 async fn is_tied(w: &mut Writing, target: i64, surface: i64, role: Role) -> Result<bool> {
@@ -728,7 +833,7 @@ async fn retire(
         .bind(target)
         .fetch_optional(w.on())
         .await?;
-    let Some(row) = row else { return Ok(()) };
+    let Some(row) = row else { return never_again(w, trends, target, reason, now_s).await };
     let kind = word("target", row.try_get(0)?)?;
     trends.population(kind, word("target", row.try_get(1)?)?, word("target", row.try_get(2)?)?, -1);
     trends.count(kind, |cohort| cohort.retired += 1);
@@ -737,7 +842,11 @@ async fn retire(
         .fetch_all(w.on())
         .await?;
     for tie in ties {
-        untie(w, trends, target, tie.try_get(0)?, word("role", tie.try_get(1)?)?, now_s).await?;
+        let role = word("role", tie.try_get(1)?)?;
+        // What is only silent is asked now and then.
+        if reason != RetireReason::Absent || role != Role::Main {
+            untie(w, trends, target, tie.try_get(0)?, role, now_s).await?;
+        }
     }
     sqlx::query(
         "UPDATE target
@@ -753,6 +862,32 @@ async fn retire(
     let note = Some(reason.to_string());
     let news = News { target: Some(target), subject: Some(source), note, ..News::of(EventKind::TargetRetired) };
     events::append(w, now_s, news).await
+}
+
+/// A target that was put away for its silence leaves its sources too: nobody asks any more.
+async fn never_again(
+    w: &mut Writing,
+    trends: &mut Trends,
+    target: i64,
+    reason: RetireReason,
+    now_s: i64,
+) -> Result<()> {
+    let done = sqlx::query("UPDATE target SET retire_reason = $2 WHERE id = $1 AND retire_reason = 'absent'")
+        .bind(target)
+        .bind(reason.as_str())
+        .execute(w.on())
+        .await?;
+    if done.rows_affected() == 0 || reason == RetireReason::Absent {
+        return Ok(());
+    }
+    let ties = sqlx::query("SELECT surface_id, role FROM target_surface WHERE target_id = $1 AND removed_s IS NULL")
+        .bind(target)
+        .fetch_all(w.on())
+        .await?;
+    for tie in ties {
+        untie(w, trends, target, tie.try_get(0)?, word("role", tie.try_get(1)?)?, now_s).await?;
+    }
+    Ok(())
 }
 
 /// What a surface gives to the row of its target.

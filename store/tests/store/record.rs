@@ -563,6 +563,110 @@ async fn reach_has_spans_and_events_of_its_own() {
 }
 
 #[tokio::test]
+async fn what_is_absent_for_a_month_is_retired_until_somebody_answers_there() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let source = domains(&store).await;
+        let cards = [card("a.example"), card("b.example")];
+        store.set_targets(source, &cards, NOON).await.unwrap();
+        let surface = surface_of(&store, "a.example").await;
+        let target = store.target_named(cards[0].kind, "a.example").await.unwrap().unwrap();
+        let card_said = [("a2a/e", 'F'), ("a2a/f", 'F')];
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &card_said))]).await.unwrap();
+        // What its card leads to goes with it.
+        let host = card("a.example").host;
+        let url = "https://a.example/a2a".to_owned();
+        let link = Link { kind: SurfaceKind::A2aInterface, url: url.clone(), role: Role::Interface, host };
+        store.set_links(target, &[link], NOON + 1).await.unwrap();
+        let absent = async |at| store.record(&[unseen(surface, at, "absent")]).await.unwrap();
+        absent(NOON + HOUR).await;
+        absent(NOON + 2 * HOUR).await;
+        absent(NOON + 10 * DAY).await;
+        absent(NOON + 2 * HOUR + 30 * DAY - 1).await;
+        assert_eq!(store.counts().await.unwrap().targets, 2, "a month is thirty days");
+        let end = NOON + 2 * HOUR + 30 * DAY;
+        absent(end).await;
+        let now = store.surface(surface).await.unwrap();
+        assert_eq!((now.retired_s, now.next_due_s), (Some(end), Some(end + HOUR)), "it is asked on");
+        assert_eq!((now.reach.state, now.headline), (ReachState::Retired, Headline::NotEvaluated));
+        let interface = store.surface_at(SurfaceKind::A2aInterface, &url).await.unwrap().unwrap();
+        assert_eq!(store.surface(interface).await.unwrap().next_due_s, None);
+        assert_eq!(store.counts().await.unwrap().targets, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM target WHERE retire_reason = 'absent'").await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding WHERE state = 'retired'").await, 1);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM fact_span WHERE to_s IS NULL").await, 0);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM finding_span WHERE resolution = 'document_gone'").await, 1);
+        let newest = "SELECT targets * 10 + retired FROM cohort_day WHERE cohort_id = 1 ORDER BY day DESC LIMIT 1";
+        assert_eq!(number(&store, newest).await, 11);
+        let told = async |kind: &str| events(&store).await.iter().filter(|word| *word == kind).count();
+        assert_eq!((told("target.gone").await, told("target.retired").await), (1, 1));
+
+        // The list that still names it is no answer, however often it is read; nor is a silence.
+        for n in 1..=3 {
+            let kept = store.set_targets(source, &cards, end + n * DAY).await.unwrap();
+            assert_eq!((kept.kept, kept.returned, kept.left), (2, 0, 0));
+            absent(end + n * DAY + 1).await;
+        }
+        store.record(&[unseen(surface, end + 4 * DAY, "unreachable:refused")]).await.unwrap();
+        let now = store.surface(surface).await.unwrap();
+        assert_eq!((now.retired_s, now.next_due_s), (Some(end), Some(end + 4 * DAY + HOUR)));
+        assert_eq!((told("target.retired").await, told("target.returned").await), (1, 0));
+
+        // An answer is. What was wrong with it then begins anew.
+        store.record(&[seen(surface, end + 5 * DAY, "{}", judged(rules, &card_said))]).await.unwrap();
+        let now = store.surface(surface).await.unwrap();
+        assert_eq!((now.retired_s, now.reach.state, now.headline), (None, ReachState::Up, Headline::Blocked));
+        assert_eq!(finding(&store).await, "open baseline baseline -");
+        assert_eq!(store.counts().await.unwrap().targets, 2);
+        assert_eq!(told("target.returned").await, 1);
+        let diagnosis = store.examine(plumbline_store::doctor::Hand::Look, end + 5 * DAY, |_| true).await.unwrap();
+        assert_eq!(diagnosis.left(), 0, "{diagnosis:#?}");
+
+        // Put away again, it is asked as long as somebody names it.
+        absent(end + 6 * DAY).await;
+        absent(end + 6 * DAY + 60).await;
+        absent(end + 36 * DAY + 60).await;
+        assert_eq!(told("target.retired").await, 2);
+        assert_eq!(store.set_targets(source, &cards[1..], end + 37 * DAY).await.unwrap().left, 1);
+        assert_eq!(store.surface(surface).await.unwrap().next_due_s, None);
+        assert_eq!(number(&store, "SELECT COUNT(*) FROM target WHERE retire_reason = 'source'").await, 1);
+        let back = store.set_targets(source, &cards, end + 38 * DAY).await.unwrap();
+        assert_eq!(back.returned, 1, "a list that names it anew is heard");
+        assert_eq!(store.surface(surface).await.unwrap().next_due_s, Some(end + 38 * DAY));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_absent_for_a_month_is_retired_and_its_target_is_not() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let target = plumbline_store::TargetId(1);
+        store.record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'P')]))]).await.unwrap();
+        let host = card("a.example").host;
+        let url = "https://a.example/a2a".to_owned();
+        let link = Link { kind: SurfaceKind::A2aInterface, url: url.clone(), role: Role::Interface, host };
+        store.set_links(target, std::slice::from_ref(&link), NOON + 1).await.unwrap();
+        let interface = store.surface_at(SurfaceKind::A2aInterface, &url).await.unwrap().unwrap();
+        for n in [0, 1, 20, 31] {
+            store.record(&[unseen(interface, NOON + n * DAY + 60, "absent")]).await.unwrap();
+        }
+        assert_eq!(store.surface(interface).await.unwrap().reach.state, ReachState::Retired);
+        store.set_links(target, &[link], NOON + 32 * DAY).await.unwrap();
+        assert_eq!(store.surface(interface).await.unwrap().reach.state, ReachState::Retired, "a name is no answer");
+        let detail = store.target(target.0).await.unwrap().unwrap();
+        assert_eq!((detail.retired_s, detail.headline), (None, Headline::Sound));
+        assert!(!events(&store).await.contains(&"target.retired".to_owned()));
+        store.record(&[seen(interface, NOON + 33 * DAY, "", judged(rules, &[]))]).await.unwrap();
+        assert_eq!(store.surface(interface).await.unwrap().reach.state, ReachState::Up);
+        let diagnosis = store.examine(plumbline_store::doctor::Hand::Look, NOON + 33 * DAY, |_| true).await.unwrap();
+        assert_eq!(diagnosis.left(), 0, "{diagnosis:#?}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_document_gone_for_three_days_takes_its_findings_along() {
     for_each_database(async |store| {
         let rules = ruleset(&store).await;
