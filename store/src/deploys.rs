@@ -41,6 +41,8 @@ words! {
         Marker = "marker",
         /// The registry lists another version.
         Registry = "registry",
+        /// The registry says that its entry was updated.
+        Listing = "listing",
         /// `serverInfo.version` is another.
         ServerInfo = "server_info",
         /// The card's `version` is another.
@@ -104,7 +106,7 @@ impl SignalKind {
     pub fn weight(self) -> i64 {
         match self {
             SignalKind::Marker => 5,
-            SignalKind::Registry | SignalKind::ServerInfo | SignalKind::CardVersion => 4,
+            SignalKind::Registry | SignalKind::Listing | SignalKind::ServerInfo | SignalKind::CardVersion => 4,
             SignalKind::SilentChange | SignalKind::LiveChange => 3,
             SignalKind::Touch | SignalKind::Infra => 1,
         }
@@ -124,6 +126,13 @@ pub struct Signal {
     pub to: Option<String>,
     /// When it was seen, in Unix seconds.
     pub at_s: i64,
+}
+
+impl Signal {
+    /// Whether it weighs as much and what it leads to may be called a version; a stamp is none.
+    fn is_of_version(&self, least: i64) -> bool {
+        self.kind.weight() >= least && self.kind != SignalKind::Listing
+    }
 }
 
 /// What a look saw change, as far as it may tell of a deploy.
@@ -202,7 +211,7 @@ pub(crate) async fn record(
     if weight < LEAST {
         return Ok(());
     }
-    let version = signals.iter().find(|signal| signal.kind.weight() >= LEAST).and_then(|signal| signal.to.clone());
+    let version = signals.iter().find(|signal| signal.is_of_version(LEAST)).and_then(|signal| signal.to.clone());
     let row = NewDeploy { target, at_s, crawl, version, signals, ..NewDeploy::default() };
     insert(w, &row).await.map(|_| ())
 }
@@ -210,7 +219,7 @@ pub(crate) async fn record(
 async fn merge(w: &mut Writing, deploy: i64, known: &[Signal], more: &[Signal], weight: i64) -> Result<()> {
     let is_new = |signal: &&Signal| !known.iter().any(|known| known.kind == signal.kind && known.to == signal.to);
     let all: Vec<Signal> = known.iter().chain(more.iter().filter(is_new)).cloned().collect();
-    let version = more.iter().find(|signal| signal.kind.weight() >= 4).and_then(|signal| signal.to.as_deref());
+    let version = more.iter().find(|signal| signal.is_of_version(4)).and_then(|signal| signal.to.as_deref());
     sqlx::query(
         "UPDATE deploy
          SET signals = $2, weight = CASE WHEN weight < $3 THEN $3 ELSE weight END, version = COALESCE(version, $4)
@@ -315,8 +324,10 @@ pub(crate) async fn attribute(
         return Ok((None, Confidence::None));
     }
     let mut candidates = within(w, OF_TARGET, target, after_s, window.until_s).await?;
-    if candidates.is_empty() {
-        candidates = within(w, OF_HOST, target, after_s, window.until_s).await?;
+    for others in [OF_HOST, OF_ISSUER] {
+        if candidates.is_empty() {
+            candidates = within(w, others, target, after_s, window.until_s).await?;
+        }
     }
     Ok(chosen(&candidates, cause))
 }
@@ -334,6 +345,30 @@ WHERE target_id IN (
         SELECT target.id FROM target
         WHERE target.host_id = (SELECT host_id FROM target own WHERE own.id = $1) AND target.id <> $1
         ORDER BY target.id
+        LIMIT $4)
+  AND at_s > CASE WHEN told = 1 THEN $2 - 300 ELSE $2 END AND at_s <= $3
+ORDER BY weight DESC, at_s DESC
+LIMIT $4";
+
+/// Those of the authorization servers it names: of the targets whose own metadata theirs is, and of their hosts.
+const OF_ISSUER: &str = "
+SELECT id, weight, told FROM deploy
+WHERE target_id IN (
+        SELECT issuer.id FROM target issuer
+        WHERE issuer.kind = 'oauth-service' AND issuer.id <> $1
+          AND (EXISTS (
+                 SELECT 1 FROM target_surface named
+                 JOIN surface ON surface.id = named.surface_id
+                 JOIN target_surface own ON own.surface_id = named.surface_id AND own.role = 'main'
+                 WHERE named.target_id = $1 AND named.removed_s IS NULL AND own.removed_s IS NULL
+                   AND own.target_id = issuer.id
+                   AND surface.kind IN ('oauth-authorization-server', 'oauth-openid-configuration'))
+               OR issuer.host_id IN (
+                 SELECT surface.host_id FROM target_surface named
+                 JOIN surface ON surface.id = named.surface_id
+                 WHERE named.target_id = $1 AND named.removed_s IS NULL
+                   AND surface.kind IN ('oauth-authorization-server', 'oauth-openid-configuration')))
+        ORDER BY issuer.id
         LIMIT $4)
   AND at_s > CASE WHEN told = 1 THEN $2 - 300 ELSE $2 END AND at_s <= $3
 ORDER BY weight DESC, at_s DESC

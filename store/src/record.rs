@@ -687,7 +687,9 @@ async fn note_deploy(
     if signals.is_empty() || before.last_ok_s.is_none() {
         return Ok(());
     }
-    for target in targets.iter().take(MOST_DEPLOYS) {
+    // Whose own document it is comes before those that only name it.
+    let (own, others): (Vec<_>, Vec<_>) = targets.iter().partition(|target| target.role == Role::Main);
+    for target in own.into_iter().chain(others).take(MOST_DEPLOYS) {
         deploys::record(w, target.id, &signals, seen.crawl.map(|crawl| crawl.0), at_s).await?;
     }
     Ok(())

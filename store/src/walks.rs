@@ -11,6 +11,7 @@ use plumbline_rules::canonical::{Hash, content_hash};
 use sqlx::Row;
 
 use crate::Store;
+use crate::deploys::{self, Signal, SignalKind};
 use crate::dialect::{Table, Writing};
 use crate::documents::{self, Body};
 use crate::error::{Error, Result};
@@ -236,6 +237,7 @@ impl Store {
         }
         page.note_seen(&mut w).await?;
         page.choose_current(&mut w).await?;
+        page.tell_stamps(&mut w).await?;
         page.close(&mut w, entries.len(), next).await?;
         let stored = page.stored;
         w.commit().await?;
@@ -372,6 +374,9 @@ impl Listed {
     }
 }
 
+/// Entries of one page that a registry may say were updated and be believed.
+const MOST_STAMPS: usize = 20;
+
 /// Names that are asked for in one statement, and ids that are written in one.
 pub(crate) const NAMES: usize = 100;
 
@@ -444,6 +449,8 @@ struct Page {
     listed: Listed,
     /// Listings that came again as they were.
     seen_again: Vec<i64>,
+    /// Entries whose stamp of the registry advanced: target, listing, before and now in milliseconds.
+    stamped: Vec<(i64, i64, i64, i64)>,
     stored: PageStored,
 }
 
@@ -464,6 +471,7 @@ impl Page {
             owners: HashMap::new(),
             listed: Listed::default(),
             seen_again: Vec::new(),
+            stamped: Vec::new(),
             stored: PageStored::default(),
         })
     }
@@ -484,6 +492,7 @@ impl Page {
         }
         let (listing, target) = match known {
             Some(known) => {
+                self.stamped.extend(advanced(&known, entry));
                 let has_moved = known.document != document
                     || known.status != entry.status
                     || known.is_latest != entry.is_latest.unwrap_or(false)
@@ -690,6 +699,27 @@ impl Page {
         Ok(())
     }
 
+    /// What the registry says was updated is a deploy of its target, if it is the version that counts. When it restamps a
+    /// good part of a page it has tidied up its own house.
+    async fn tell_stamps(&mut self, w: &mut Writing) -> Result<()> {
+        let stamped = std::mem::take(&mut self.stamped);
+        if stamped.len() > MOST_STAMPS {
+            return Ok(());
+        }
+        for (target, listing, before, now) in stamped {
+            let is_current: Option<i64> = sqlx::query_scalar("SELECT is_current FROM listing WHERE id = $1")
+                .bind(listing)
+                .fetch_optional(w.on())
+                .await?;
+            if is_current != Some(1) {
+                continue;
+            }
+            let signal = Signal { kind: SignalKind::Listing, from: moment(before), to: moment(now), at_s: self.now_s };
+            deploys::record(w, target, &[signal], Some(self.walk.crawl), self.now_s).await?;
+        }
+        Ok(())
+    }
+
     /// Moves the cursor and counts the page, unless this very page was counted already.
     async fn close(&mut self, w: &mut Writing, entries: usize, next: Option<&str>) -> Result<()> {
         let is_repeat = self.walk.pages > 0 && self.walk.cursor.as_deref() == next;
@@ -710,6 +740,19 @@ impl Page {
         sources::add_counts(w, self.walk.crawl, &counts).await?;
         std::mem::take(&mut self.trends).write(w, self.now_s).await
     }
+}
+
+/// Whether the registry says that an entry was updated since it was seen, and nothing worse: its target, its number here,
+/// the stamp before and now.
+fn advanced(known: &Known, entry: &Entry) -> Option<(i64, i64, i64, i64)> {
+    let (before, now) = (known.updated_ms?, entry.updated_ms?);
+    let is_listed = !known.is_gone && entry.status.as_deref() != Some("deleted");
+    (is_listed && now > before).then_some((known.target, known.id, before, now))
+}
+
+/// A stamp in milliseconds as it is shown.
+fn moment(ms: i64) -> Option<String> {
+    Some(chrono::DateTime::from_timestamp_millis(ms)?.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
 }
 
 /// The entry with names that an index takes and texts that a column takes.

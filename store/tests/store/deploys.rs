@@ -2,11 +2,14 @@
 
 use plumbline_store::deploys::{Confidence, FailOn, Marker, Outcome, SignalKind, Whose, judged as called};
 use plumbline_store::record::{Observation, Place};
+use plumbline_store::targets::{HostName, Link, NewTarget};
 use plumbline_store::tokens::{NewToken, Scope, text_of};
+use plumbline_store::words::{Role, SurfaceKind, TargetKind};
 use plumbline_store::{DeployId, Store, SurfaceId, TargetId};
 
 use crate::support::{
-    DAY, HOUR, NOON, events, for_each_database, judged, number, one_card, record_confirmed, ruleset, seen, unseen,
+    DAY, HOUR, NOON, card, domains, events, for_each_database, judged, number, one_card, record_confirmed, ruleset,
+    seen, unseen,
 };
 
 const TARGET: TargetId = TargetId(1);
@@ -160,6 +163,46 @@ async fn the_weather_of_the_network_is_no_deploy() {
         store.record(&[Observation { place: at_address("192.0.2.9"), ..seen }]).await.unwrap();
         let kinds: Vec<_> = store.deploys(None, None, 9).await.unwrap()[0].signals.iter().map(|s| s.kind).collect();
         assert_eq!(kinds, [SignalKind::CardVersion, SignalKind::Infra]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_finding_may_come_with_a_deploy_of_the_authorization_server_its_target_names() {
+    for_each_database(async |store| {
+        let surface = settled_card(&store).await;
+        let metadata = "https://id.example/.well-known/oauth-authorization-server";
+        let host = Some(HostName { name: "id.example".into(), domain: "id.example".into() });
+        let service = |key: &str, url: &str, on: &str| NewTarget {
+            kind: TargetKind::OauthService,
+            key: key.into(),
+            url: url.into(),
+            surface: SurfaceKind::OauthAuthorizationServer,
+            host: Some(HostName { name: on.into(), domain: on.into() }),
+            ..card("id.example")
+        };
+        let services = [
+            service("id.example", metadata, "id.example"),
+            service("other.example", "https://other.example/.well-known/oauth-authorization-server", "other.example"),
+        ];
+        store.add_targets(domains(&store).await, &services, NOON).await.unwrap();
+        let issuer = store.target_named(TargetKind::OauthService, "id.example").await.unwrap().unwrap();
+        let stranger = store.target_named(TargetKind::OauthService, "other.example").await.unwrap().unwrap();
+        let at = NOON + DAY + HOUR;
+        store.mark_deploy(stranger, &marker(at - 600, "run 1")).await.unwrap();
+        let theirs = store.mark_deploy(issuer, &marker(at - 600, "run 2")).await.unwrap();
+        record_confirmed(&store, look(&store, surface, at, "1.0", "{\"v\":1}", "FF").await).await;
+        assert_eq!(ends(&store, "a2a/e").await.0, None, "nothing ties them yet");
+        let link =
+            Link { kind: SurfaceKind::OauthAuthorizationServer, url: metadata.into(), role: Role::Metadata, host };
+        store.set_links(TARGET, &[link], at + 60).await.unwrap();
+        store.mark_deploy(issuer, &marker(at + 600, "run 3")).await.unwrap();
+        let third = store.mark_deploy(issuer, &marker(at + 900, "run 4")).await.unwrap();
+        assert!(third.0 > theirs.0);
+        // What mended it came with the later of the two.
+        record_confirmed(&store, look(&store, surface, at + HOUR, "1.0", "{\"v\":1}", "PF").await).await;
+        let (opened, _, closed, sure) = ends(&store, "a2a/e").await;
+        assert_eq!((opened, closed, sure.as_deref()), (None, Some(third.0), Some("possible")));
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! Registries: pages, cursors, current versions, absence.
 
 use plumbline_rules::listing::ListFinding;
+use plumbline_store::deploys::SignalKind;
 use plumbline_store::surfaces::Feed;
 use plumbline_store::walk_findings::Coming;
 use plumbline_store::walks::{Entry, Walk, WalkEnd, WalkFinished};
@@ -62,6 +63,39 @@ async fn names_are_targets_and_versions_are_listings() {
         let counts = store.crawl(plumbline_store::CrawlId(1)).await.unwrap().counts;
         assert_eq!((counts.pages, counts.entries, counts.names, counts.added), (1, 3, 2, 2));
         assert_eq!(store.source(source).await.unwrap().last_full_s, Some(NOON));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_entry_that_its_registry_stamps_anew_is_a_deploy_unless_it_stamps_many() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let stamped = |entry: Entry, seconds: i64| Entry { updated_ms: Some(seconds * 1000), ..entry };
+        let old = |seconds| Entry { is_latest: Some(false), ..stamped(entry("a/x", "1.0.0"), seconds) };
+        let new = |seconds| stamped(entry("a/x", "1.1.0"), seconds);
+        walk(&store, source, &[old(NOON), new(NOON)], NOON).await;
+        assert!(store.deploys(None, None, 9).await.unwrap().is_empty(), "a first sight is none");
+        walk(&store, source, &[old(NOON + 60), new(NOON)], NOON + HOUR).await;
+        assert!(store.deploys(None, None, 9).await.unwrap().is_empty(), "nobody is served the old version");
+        walk(&store, source, &[old(NOON + 60), new(NOON - 60)], NOON + 2 * HOUR).await;
+        assert!(store.deploys(None, None, 9).await.unwrap().is_empty(), "a stamp that goes back says nothing");
+        walk(&store, source, &[old(NOON + 60), new(NOON + 3 * HOUR - 5)], NOON + 3 * HOUR).await;
+        let deploys = store.deploys(None, None, 9).await.unwrap();
+        assert_eq!(deploys.len(), 1);
+        let signal = &deploys[0].signals[0];
+        assert_eq!((signal.kind, signal.kind.weight()), (SignalKind::Listing, 4));
+        let stamps = (signal.from.as_deref(), signal.to.as_deref());
+        assert_eq!((deploys[0].version.as_deref(), signal.to.as_deref().map(str::len)), (None, Some(20)), "{stamps:?}");
+        let deleted = Entry { status: Some("deleted".into()), ..new(NOON + 4 * HOUR) };
+        walk(&store, source, &[old(NOON + 60), deleted], NOON + 5 * HOUR).await;
+        let many =
+            |seconds| (0..21).map(|n| stamped(entry(&format!("b/{n:02}"), "1.0.0"), seconds)).collect::<Vec<_>>();
+        walk(&store, source, &many(NOON), NOON + 6 * HOUR).await;
+        walk(&store, source, &many(NOON + 1), NOON + 7 * HOUR).await;
+        assert_eq!(store.deploys(None, None, 9).await.unwrap().len(), 1, "neither an end nor a tidying up is one");
+        walk(&store, source, &many(NOON + 2)[..20], NOON + 8 * HOUR).await;
+        assert_eq!(store.deploys(None, None, 99).await.unwrap().len(), 21);
     })
     .await;
 }

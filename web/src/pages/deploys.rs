@@ -135,6 +135,7 @@ fn signals(deploy: &DeployRow) -> Vec<(&'static str, String)> {
         let said = match signal.kind {
             SignalKind::Marker => "their pipeline told us",
             SignalKind::Registry => "the registry lists another version",
+            SignalKind::Listing => "the registry says that its entry was updated",
             SignalKind::ServerInfo => "the server calls itself another version",
             SignalKind::CardVersion => "the card calls itself another version",
             SignalKind::SilentChange => "the document changed and its version did not",
