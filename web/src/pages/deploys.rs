@@ -150,6 +150,11 @@ fn signals(deploy: &DeployRow) -> Vec<(&'static str, String)> {
 }
 
 impl Deploy {
+    /// Its document says something else under the version it had.
+    fn is_silent(&self) -> bool {
+        self.deploy.signals.iter().any(|signal| signal.kind == SignalKind::SilentChange)
+    }
+
     fn signals(&self) -> Vec<(&'static str, String)> {
         signals(&self.deploy)
     }

@@ -160,3 +160,15 @@ async fn the_checks_of_two_weeks_are_listed_and_counted() {
     let listed = world.get(&format!("{}/checks", world.target("weather").await)).await.words();
     assert!(listed.contains("No single look is kept."), "{listed}");
 }
+
+#[tokio::test]
+async fn a_change_under_the_same_version_names_the_rule_that_minds() {
+    let (world, _) = changed_card().await;
+    let deploys = world.get_json("/api/v1/deploys").await.json();
+    let id =
+        deploys["items"].as_array().and_then(|items| items[0]["id"].as_i64()).unwrap_or_else(|| panic!("{deploys}"));
+    let page = world.get(&format!("/deploys/{id}")).await;
+    let words = page.words();
+    assert!(words.contains("the document changed and its version did not"), "{words}");
+    assert!(page.body.contains("href=\"/rules/common/changed-without-version\""), "{}", page.body);
+}
