@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use plumbline_store::doctor::{Checked, Diagnosis, Hand};
@@ -13,12 +14,12 @@ use crate::wiring;
 #[command(after_help = "Examples:
   plumbline doctor                        look, change nothing
   plumbline doctor --repair               mend numbers, words and reach, and what dead processes left behind
-  plumbline doctor --rebuild              the same, and every cohort counted anew
+  plumbline doctor --rebuild              the same, every cohort counted anew, and every day of the trends
   plumbline doctor --json | jq .checks    for programs
   plumbline doctor --database postgres://plumbline@db/plumbline
 
 Everything that is counted is counted again: findings on surfaces, surfaces on targets, targets and findings on the newest
-day of the trends. Spans, findings and events are history: what is wrong there is told and left to a person. A damaged file
+day of the trends; with --rebuild also what the events of every day they are kept of tell of it. Spans, findings and events are history: what is wrong there is told and left to a person. A damaged file
 is not written to; restore a copy. It may run beside `plumbline serve`, which waits while numbers are mended.
 
 Exit status: 0 when nothing is wrong or everything was mended, 1 when something wrong is left, 2 when nobody could look.")]
@@ -26,7 +27,7 @@ pub struct Arguments {
     /// Mend what is derived.
     #[arg(long)]
     repair: bool,
-    /// Mend what is derived, and count every cohort anew.
+    /// Mend what is derived, and count every cohort and every day of the trends anew.
     #[arg(long)]
     rebuild: bool,
     /// Print the result for programs.
@@ -49,6 +50,12 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
                 Err(error) => Err(error),
             };
         }
+        if arguments.rebuild && diagnosis.is_ok() {
+            diagnosis = match store.recount_days(hand, now_s, progress()).await {
+                Ok(checked) => diagnosis.map(|diagnosis| diagnosis.with(checked)),
+                Err(error) => Err(error),
+            };
+        }
         store.close().await;
         diagnosis.with_context(|| format!("database {}", wiring::shown(&settings.database)))
     })?;
@@ -60,6 +67,20 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         write!(out, "{}", told(&diagnosis))?;
     }
     Ok(ExitCode::from(u8::from(diagnosis.left() > 0)))
+}
+
+/// How often a long count tells how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// Tells now and then how many days are counted.
+fn progress() -> impl FnMut(usize, usize) {
+    let mut told = Instant::now();
+    move |done, of| {
+        if told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            eprintln!("{done} of {of} days counted");
+        }
+    }
 }
 
 /// One line for each check, below it what is wrong, and the sum.

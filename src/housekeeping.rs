@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plumbline_store::Store;
+use plumbline_store::doctor::{Checked, Hand};
 use plumbline_store::housekeeping::{Job, LONGEST_WAL, Retention};
+use plumbline_store::recount::Recount;
+use rand::Rng;
 use tokio::sync::{Mutex, watch};
 use tokio_cron_scheduler::{Job as Cron, JobScheduler};
 use tokio_util::sync::CancellationToken;
@@ -71,6 +74,8 @@ impl House {
         self.sweep().await;
         self.give_back().await;
         self.measure().await;
+        let place = rand::rng().random_range(0.0..1.0);
+        recount_one(&self.store, place, now_s()).await;
         if let Err(error) = self.store.optimize().await {
             tracing::warn!("the database could not be optimised: {error}");
         }
@@ -155,6 +160,37 @@ impl House {
     }
 }
 
+/// Counts one day of the trends again, the one at that place among all that can be (0 the oldest, 1 beyond the newest), and
+/// tells where it differs from what was published. It mends nothing: that `plumbline doctor --rebuild` does, with a note.
+pub async fn recount_one(store: &Store, place: f64, now_s: i64) {
+    match recounted(store, place, now_s).await {
+        Ok(None) => {}
+        Ok(Some((day, checked))) if checked.wrong == 0 => {
+            tracing::info!(
+                day,
+                numbers = checked.looked_at,
+                "a day of the trends was counted again and is as published"
+            );
+        }
+        Ok(Some((day, checked))) => tracing::error!(
+            day,
+            wrong = checked.wrong,
+            "{} numbers of day {day} differ when they are counted again: {}; `plumbline doctor --rebuild` mends them",
+            checked.wrong,
+            checked.examples.join("; ")
+        ),
+        Err(error) => tracing::warn!("no day of the trends could be counted again: {error}"),
+    }
+}
+
+async fn recounted(store: &Store, place: f64, now_s: i64) -> Result<Option<(i64, Checked)>, plumbline_store::Error> {
+    let days = store.recountable_days().await?;
+    let Some(day) = days.get((days.len() as f64 * place) as usize).copied() else { return Ok(None) };
+    let checked = store.recount_day(day, Hand::Look, now_s).await?;
+    store.note_recount(Recount { day, at_s: now_s, wrong: checked.wrong }).await?;
+    Ok(Some((day, checked)))
+}
+
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   plumbline housekeeping --dry-run     how much would go now, kind by kind
@@ -228,4 +264,41 @@ where
 
 fn now_s() -> i64 {
     chrono::Utc::now().timestamp()
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_store::targets::NewTarget;
+    use plumbline_store::words::{Role, SourceKind, SurfaceKind, TargetKind};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_day_taken_by_chance_is_counted_again_and_what_came_of_it_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("a.db").to_str().unwrap()).await.unwrap();
+        assert!(recounted(&store, 0.5, 9).await.unwrap().is_none(), "there is no day yet");
+        let source = store.ensure_source(SourceKind::Domains, "domains", None, 0).await.unwrap();
+        for (day, host) in [(3, "a.example"), (5, "b.example")] {
+            let target = NewTarget {
+                kind: TargetKind::A2aAgent,
+                key: host.to_owned(),
+                name: None,
+                url: format!("https://{host}/.well-known/agent-card.json"),
+                surface: SurfaceKind::AgentCard,
+                role: Role::Main,
+                host: None,
+                owner: None,
+                tags: Vec::new(),
+                is_own: false,
+                interval_s: None,
+            };
+            store.add_targets(source, &[target], day * 86_400).await.unwrap();
+        }
+        for (place, expected) in [(0.0, 3), (0.499, 3), (0.5, 5), (0.999, 5)] {
+            let (day, checked) = recounted(&store, place, 777).await.unwrap().unwrap();
+            assert_eq!((day, checked.wrong, checked.mended), (expected, 0, 0), "{checked:?}");
+            assert_eq!(store.last_recount().await.unwrap(), Some(Recount { day, at_s: 777, wrong: 0 }));
+        }
+    }
 }

@@ -104,5 +104,7 @@ fn judging_again_by_other_rules_opens_what_they_bring_and_no_regression() {
     let again = String::from_utf8_lossy(&again.stdout).into_owned();
     assert!(again.contains(": 0 findings opened, 0 ended"), "it goes on where it ended: {again}");
     let doctor = run(folder.path(), &["doctor", "--rebuild", "--database", "a.db"]);
-    assert_eq!(doctor.status.code(), Some(0), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(0), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("ok") && line.contains("days of the trends")), "{said}");
 }

@@ -72,15 +72,23 @@ pub enum Hand {
 }
 
 impl Checked {
-    fn new(what: &'static str, looked_at: i64) -> Checked {
+    pub(crate) fn new(what: &'static str, looked_at: i64) -> Checked {
         Checked { what, looked_at, wrong: 0, mended: 0, examples: Vec::new() }
     }
 
-    fn fault(&mut self, says: String) {
+    pub(crate) fn fault(&mut self, says: String) {
         self.wrong += 1;
         if self.examples.len() < EXAMPLES {
             self.examples.push(says);
         }
+    }
+
+    /// Takes in another check of the same.
+    pub(crate) fn join(&mut self, other: Checked) {
+        (self.looked_at, self.wrong) = (self.looked_at + other.looked_at, self.wrong + other.wrong);
+        self.mended += other.mended;
+        let room = EXAMPLES.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.into_iter().take(room));
     }
 
     fn faults(what: &'static str, looked_at: i64, says: impl IntoIterator<Item = String>) -> Checked {
@@ -694,7 +702,7 @@ async fn mend_rule(on: &mut AnyConnection, rule: i64, day: i64, due: Tally) -> R
 }
 
 /// A number that was published is not corrected in silence.
-async fn note(on: &mut AnyConnection, now_s: i64, scope: &str, body: &str) -> Result<()> {
+pub(crate) async fn note(on: &mut AnyConnection, now_s: i64, scope: &str, body: &str) -> Result<()> {
     sqlx::query(
         "INSERT INTO annotation (id, at_s, scope, kind, title, body)
          SELECT COALESCE(MAX(id), 0) + 1, $1, $2, 'note', 'Corrected by counting again', $3 FROM annotation",

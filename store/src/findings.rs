@@ -401,7 +401,7 @@ async fn step_one(
             .await?;
     }
     if moved == Move::StartFlapping && !begins {
-        tell_flapping(w, occasion, rule, &finding).await?;
+        tell_flapping(w, occasion, rule, &finding, false).await?;
     }
     if moved == Move::StayOpen {
         tell_calm(w, occasion, rule, &finding).await?;
@@ -657,7 +657,7 @@ async fn tell_beginning(
     cause: Cause,
 ) -> Result<()> {
     if moved == Move::StartFlapping {
-        return tell_flapping(w, occasion, rule, finding).await;
+        return tell_flapping(w, occasion, rule, finding, true).await;
     }
     let is_regression = machine::is_regression(opened_as, cause);
     let kind = if is_regression { EventKind::FindingRegressed } else { EventKind::FindingOpened };
@@ -668,8 +668,16 @@ async fn tell_beginning(
     events::append(w, occasion.at_s, news).await
 }
 
-async fn tell_flapping(w: &mut Writing, occasion: &Occasion<'_>, rule: &RuleInfo, finding: &Finding) -> Result<()> {
+/// `begins`: it was not open before.
+async fn tell_flapping(
+    w: &mut Writing,
+    occasion: &Occasion<'_>,
+    rule: &RuleInfo,
+    finding: &Finding,
+    begins: bool,
+) -> Result<()> {
     let news = news_of(occasion, rule.id, finding.id, EventKind::FindingFlappingStarted, None);
+    let news = News { a: begins.then_some(1), ..news };
     events::append(w, occasion.at_s, news).await
 }
 

@@ -54,6 +54,7 @@ pub mod probes;
 pub mod query;
 pub mod reach;
 pub mod record;
+pub mod recount;
 pub mod reports;
 mod rows;
 pub mod rulesets;

@@ -201,6 +201,8 @@ struct After {
 #[derive(Default)]
 struct Batch {
     trends: Trends,
+    /// A moment of the day that these are of; 0: of none yet.
+    day_s: i64,
     crawls: BTreeMap<i64, CrawlCounts>,
     recorded: Recorded,
     /// Looks out of turn that may still be planned.
@@ -302,7 +304,8 @@ pub(crate) async fn all(
     for (crawl, counts) in &batch.crawls {
         sources::add_counts(w, *crawl, counts).await?;
     }
-    batch.trends.write(w, now_s).await?;
+    let day_s = if batch.day_s == 0 { now_s } else { batch.day_s };
+    batch.trends.write(w, day_s).await?;
     batch.packed.write(w).await?;
     let_go(w, &batch.done).await?;
     incidents::tell_grown(w, &batch.incidents, now_s).await?;
@@ -310,6 +313,15 @@ pub(crate) async fn all(
 }
 
 impl Batch {
+    /// What happens from here on happens on the day of that moment: numbers stand on the day of their events.
+    async fn turn_to(&mut self, w: &mut Writing, at_s: i64) -> Result<()> {
+        if self.day_s != 0 && self.day_s / DAY_S != at_s / DAY_S {
+            std::mem::take(&mut self.trends).write(w, self.day_s).await?;
+        }
+        self.day_s = at_s;
+        Ok(())
+    }
+
     /// Reads what the looks will ask for, many surfaces with one statement.
     async fn read_ahead(&mut self, w: &mut Writing, observations: &[Observation]) -> Result<()> {
         let surfaces: BTreeSet<i64> = observations.iter().map(|seen| seen.surface.0).collect();
@@ -333,6 +345,7 @@ async fn let_go(w: &mut Writing, surfaces: &[i64]) -> Result<()> {
 
 async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen: &Observation) -> Result<()> {
     let mut before = batch.ahead.surface(w, seen.surface).await?;
+    batch.turn_to(w, seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s))).await?;
     if seen.outcome.is_up() && !reach::is_answering(before.reach.state) {
         // An answer, and nothing less, brings back what was put away for its silence.
         let at_s = seen.at_s.max(before.last_attempt_s.unwrap_or(seen.at_s));

@@ -50,6 +50,22 @@ pub(crate) struct CohortDelta {
     pub(crate) regressed: i64,
 }
 
+impl RuleDelta {
+    /// What is there from then on, without what happened.
+    fn stock(self) -> RuleDelta {
+        let RuleDelta { evaluated, failing, occurrences, .. } = self;
+        RuleDelta { evaluated, failing, occurrences, ..RuleDelta::default() }
+    }
+}
+
+impl CohortDelta {
+    /// What is there from then on, without what happened.
+    fn stock(self) -> CohortDelta {
+        let CohortDelta { targets, headlines, reaches, entries, .. } = self;
+        CohortDelta { targets, headlines, reaches, entries, ..CohortDelta::default() }
+    }
+}
+
 /// Which of the reach columns counts a state.
 fn reach_column(reach: ReachState) -> Option<usize> {
     match reach {
@@ -181,14 +197,23 @@ impl Trends {
         });
     }
 
-    /// Writes the changes to the day of `now_s`, or to the newest day there is if that is later.
+    /// Writes the changes to the day of `now_s`, or to the next there is if that day is over and has no row of its own. What
+    /// comes late is there on every later day too.
     pub(crate) async fn write(self, w: &mut Writing, now_s: i64) -> Result<()> {
-        let day = open_day(w, now_s / DAY_S).await?;
+        let wanted = now_s / DAY_S;
+        let newest = open_day(w, wanted).await?;
+        let (day, later) = if newest > wanted { days_from(w, wanted).await? } else { (newest, Vec::new()) };
         for (cohort, delta) in self.cohorts {
             write_cohort(w, cohort, day, &delta).await?;
+            for day in &later {
+                write_cohort(w, cohort, *day, &delta.stock()).await?;
+            }
         }
         for (rule, delta) in self.rules {
             write_rule(w, rule, day, &delta).await?;
+            for day in &later {
+                write_rule(w, rule, *day, &delta.stock()).await?;
+            }
         }
         Ok(())
     }
@@ -209,6 +234,18 @@ pub(crate) async fn open_day(w: &mut Writing, day: i64) -> Result<i64> {
         Some(newest) => carry_over(w, newest, day).await?,
     }
     Ok(day)
+}
+
+/// The first day from one on that has rows, and those after it.
+async fn days_from(w: &mut Writing, day: i64) -> Result<(i64, Vec<i64>)> {
+    let rows = sqlx::query("SELECT day FROM cohort_day WHERE cohort_id = $1 AND day >= $2 ORDER BY day")
+        .bind(ALL)
+        .bind(day)
+        .fetch_all(w.on())
+        .await?;
+    let mut days = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    let first = if days.is_empty() { day } else { days.remove(0) };
+    Ok((first, days))
 }
 
 async fn carry_over(w: &mut Writing, from: i64, to: i64) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use plumbline_store::Store;
 use plumbline_store::doctor::{Diagnosis, Hand};
+use plumbline_store::recount::Recount;
 use plumbline_store::sources::CrawlEnd;
 use plumbline_store::walks::WalkEnd;
 use plumbline_store::words::{CrawlKind, CrawlState};
@@ -184,6 +185,62 @@ async fn what_is_wrong_in_history_is_told_and_left_to_a_person() {
             write(&store, undone).await;
             assert_eq!(faults(&examine(&store, Hand::Look).await), [], "{undone}");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_day_that_events_are_kept_of_is_counted_again_and_mended() {
+    for_each_database(async |store| {
+        life(&store).await;
+        let surface = surface_of(&store, "a.example").await;
+        let rules = ruleset(&store).await;
+        let look = |at, text: &str, letter| seen(surface, at, text, judged(rules, &[("a2a/e", letter)]));
+        let midnight = (NOON / DAY + 3) * DAY;
+        // One batch on both sides of midnight, and one that comes late: each number stands on the day of its event.
+        store.record(&[look(midnight - 60, "[1]", 'F'), look(midnight - 30, "[1]", 'F')]).await.unwrap();
+        store.record(&[look(midnight - 20, "[2]", 'P'), look(midnight + 20, "[3]", 'F'), look(midnight + 40, "[3]", 'F')]).await.unwrap();
+        let other = surface_of(&store, "c.example").await;
+        let late = |at| seen(other, at, "[9]", judged(rules, &[("a2a/e", 'F')]));
+        store.record(&[late(midnight - 9), late(midnight - 8)]).await.unwrap();
+        let days = store.recountable_days().await.unwrap();
+        assert_eq!(days, [NOON / DAY, midnight / DAY - 1, midnight / DAY]);
+        let all = async |hand| {
+            let mut told = Vec::new();
+            let checked = store.recount_days(hand, NOON + 9 * DAY, |done, of| told.push((done, of))).await.unwrap();
+            assert_eq!(told, [(0, 3), (1, 3), (2, 3), (3, 3)]);
+            checked
+        };
+        let fine = all(Hand::Look).await;
+        assert_eq!((fine.wrong, fine.looked_at > 20), (0, true), "{fine:#?}");
+        let notes = "SELECT COUNT(*) FROM annotation WHERE title = 'Corrected by counting again'";
+        let sum = "SELECT CAST(SUM(opened * 3 + failing) AS BIGINT) FROM rule_day";
+        let before = number(&store, sum).await;
+        for broken in [
+            "UPDATE rule_day SET opened = opened + 1 WHERE rule_id = 1 AND cohort_id = 1 AND day = (SELECT MIN(day) FROM rule_day)",
+            "UPDATE rule_day SET failing = failing + 2 WHERE rule_id = 1 AND cohort_id = 1 AND day = (SELECT MIN(day) FROM rule_day)",
+            "UPDATE cohort_day SET added = 0, targets = targets - 1 WHERE cohort_id = 3 AND day = (SELECT MIN(day) FROM rule_day)",
+            "DELETE FROM rule_day WHERE rule_id = 1 AND cohort_id = 1 AND day = (SELECT MAX(day) FROM rule_day) AND opened > 0",
+        ] {
+            write(&store, broken).await;
+            let found = all(Hand::Look).await;
+            assert!(found.wrong > 0 && found.mended == 0 && !found.examples.is_empty(), "{broken}: {found:#?}");
+            let noted = number(&store, notes).await;
+            let mended = all(Hand::Mend).await;
+            assert!(mended.wrong > 0 && mended.mended == mended.wrong, "{broken}: {mended:#?}");
+            assert!(number(&store, notes).await > noted, "a correction is noted");
+            assert_eq!(all(Hand::Look).await.wrong, 0, "{broken}");
+            store.examine(Hand::Mend, NOON + DAY, |_| true).await.unwrap();
+        }
+        assert_eq!(number(&store, sum).await, before, "it is as it was");
+        assert_eq!(store.last_recount().await.unwrap(), None);
+        let noted = Recount { day: days[0], at_s: NOON, wrong: 3 };
+        store.note_recount(Recount { day: 1, at_s: 1, wrong: 1 }).await.unwrap();
+        store.note_recount(noted).await.unwrap();
+        assert_eq!(store.last_recount().await.unwrap(), Some(noted));
+        // Days of which events were let go stay as they were published.
+        write(&store, "DELETE FROM event WHERE id < 5").await;
+        assert_eq!(store.recountable_days().await.unwrap(), days[1..]);
     })
     .await;
 }

@@ -157,6 +157,8 @@ async fn all_of(store: &Store) -> String {
 async fn is_true_to_itself(store: &Store) {
     let found = store.examine(Hand::Look, NOON, |_| true).await.unwrap();
     assert_eq!(found.left(), 0, "{found:#?}");
+    let days = store.recount_days(Hand::Look, NOON, |_, _| {}).await.unwrap();
+    assert_eq!(days.wrong, 0, "{days:#?}");
 }
 
 /// Each span began with one event and each end with another, and no number of an event is missing.
@@ -181,6 +183,7 @@ async fn both_databases_tell_the_same_stories() {
         for_each_database(async |store| {
             play(&store, seed, |_, at| at).await;
             is_true_to_itself(&store).await;
+            assert!(store.recountable_days().await.unwrap().len() > 3, "days are counted again");
             let all = all_of(&store).await;
             told.lock().unwrap().push(all);
         })

@@ -8,6 +8,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use plumbline_store::Store;
 use plumbline_store::disk::Space;
+use plumbline_store::recount::Recount;
 use plumbline_store::sizes::Sizes;
 use plumbline_store::steering::Queue;
 use plumbline_store::views::SourceRow;
@@ -31,6 +32,7 @@ struct Vitals {
     disk: Option<Space>,
     newest_event: i64,
     ruleset: Option<RulesetInUse>,
+    recount: Option<Recount>,
 }
 
 /// `GET /metrics`
@@ -55,6 +57,7 @@ async fn load(store: &Store, now: i64) -> Result<Vitals, Error> {
         disk: store.disk(),
         newest_event: store.newest_event().await?.0,
         ruleset: store.ruleset_in_use().await?,
+        recount: store.last_recount().await?,
     })
 }
 
@@ -132,6 +135,11 @@ fn write_room(text: &mut Exposition, vitals: &Vitals) {
     text.gauge("plumbline_db_bytes", "Each table with its indices, as last measured.", tables);
     let wal = vitals.wal_bytes.map(|bytes| (Vec::new(), bytes));
     text.gauge("plumbline_wal_bytes", "The write-ahead log.", wal);
+    let recount = |of: fn(&Recount) -> i64| vitals.recount.as_ref().map(|recount| (Vec::new(), of(recount)));
+    let help = "Numbers of the day of the trends that was counted again last which differ from what was published.";
+    text.gauge("plumbline_recount_differences", help, recount(|recount| recount.wrong));
+    let help = "When a day of the trends was counted again last, in Unix seconds.";
+    text.gauge("plumbline_recount_time_seconds", help, recount(|recount| recount.at_s));
     let free = vitals.disk.map(|disk| (Vec::new(), disk.free));
     text.gauge("plumbline_disk_free_bytes", "Room left on the disk of the database.", free);
     let used = vitals.disk.map(|disk| (Vec::new(), disk.used_percent()));
@@ -155,6 +163,7 @@ mod tests {
             disk: None,
             newest_event: 0,
             ruleset: None,
+            recount: None,
         };
         let text = written(&vitals, &ProcessNumbers::default(), 0, 0);
         let manual = include_str!("../../../docs/operations.md");
