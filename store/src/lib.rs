@@ -70,7 +70,7 @@ mod verify;
 mod versions;
 pub mod views;
 pub mod vitals;
-mod volatile;
+pub mod volatile;
 pub mod waived;
 pub mod walk_findings;
 pub mod walks;

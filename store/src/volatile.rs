@@ -5,6 +5,8 @@
 //! document that was served earlier and comes back is none of these, however often it comes: that is two builds served in
 //! turn, and must be told. Nor is a version, whatever somebody counts in it.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::Row;
 
@@ -12,8 +14,9 @@ use crate::Store;
 use crate::dialect::Writing;
 use crate::documents::Body;
 use crate::error::Result;
-use crate::ids::SurfaceId;
-use crate::rows::{DAY_S, unpack};
+use crate::ids::{SurfaceId, TargetId};
+use crate::rows::{DAY_S, unpack, word};
+use crate::words::SurfaceKind;
 
 /// Fetches in a row after which a place is volatile.
 const RUNS: i64 = 5;
@@ -185,7 +188,52 @@ pub(crate) async fn has_enough(w: &mut Writing, surface: i64, at_s: i64) -> Resu
     Ok(today >= MOST_A_DAY)
 }
 
+/// A place that differs at every fetch and so does not count as a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VolatilePlace {
+    /// The surface whose documents have it.
+    pub surface_id: i64,
+    /// What kind of surface that is.
+    pub kind: SurfaceKind,
+    /// Its address.
+    pub url: String,
+    /// JSON Pointer.
+    pub pointer: String,
+    /// Since when it does not count, in Unix seconds.
+    pub marked_s: i64,
+}
+
+/// Volatile places that are shown of one target.
+const MOST_SHOWN: i64 = 100;
+
+pub(crate) const PLACES_OF_TARGET: &str = "
+SELECT DISTINCT s.id, s.kind, s.url, v.pointer, v.marked_s
+FROM target_surface ts
+JOIN surface s ON s.id = ts.surface_id
+JOIN volatile_pointer v ON v.surface_id = ts.surface_id
+WHERE ts.target_id = $1 AND ts.removed_s IS NULL AND v.marked_s IS NOT NULL
+ORDER BY s.id, v.pointer
+LIMIT $2";
+
 impl Store {
+    /// The volatile places in the documents that a target shows, at most a hundred.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn target_volatile_places(&self, target: TargetId) -> Result<Vec<VolatilePlace>> {
+        let rows = sqlx::query(PLACES_OF_TARGET).bind(target.0).bind(MOST_SHOWN).fetch_all(&self.pools.reader).await?;
+        let place = |row: &sqlx::any::AnyRow| {
+            Ok(VolatilePlace {
+                surface_id: row.try_get(0)?,
+                kind: word("surface", row.try_get(1)?)?,
+                url: row.try_get(2)?,
+                pointer: row.try_get(3)?,
+                marked_s: row.try_get(4)?,
+            })
+        };
+        rows.iter().map(place).collect()
+    }
+
     /// The places of a surface's document that differ at every fetch and so do not count as a change, as JSON Pointers with
     /// the moment since when (Unix seconds).
     ///

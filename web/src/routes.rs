@@ -113,6 +113,7 @@ pub fn router(state: WebState) -> Router {
         .route("/targets/{id}/recheck", post(steer::recheck))
         .route("/targets/{id}/pause", post(steer::pause))
         .route("/targets/{id}/resume", post(steer::resume))
+        .route("/targets/{id}/documents/count", post(steer::count_again))
         .route("/crawls/pause", post(steer::pause_all))
         .route("/crawls/resume", post(steer::resume_all))
         // Programs

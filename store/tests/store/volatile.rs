@@ -21,6 +21,10 @@ async fn what_differs_at_every_fetch_is_no_change_after_five() {
             look(n, &stamped(n, "1")).await;
         }
         assert_eq!(store.volatile_places(surface).await.unwrap(), [("/meta/generated".to_owned(), NOON + 5 * HOUR)]);
+        let shown = store.target_volatile_places(plumbline_store::TargetId(1)).await.unwrap();
+        let shown: Vec<_> = shown.iter().map(|one| (one.surface_id, one.pointer.as_str(), one.marked_s)).collect();
+        assert_eq!(shown, [(surface.0, "/meta/generated", NOON + 5 * HOUR)]);
+        assert_eq!(store.target_volatile_places(plumbline_store::TargetId(9)).await.unwrap(), []);
         let spans = "SELECT COUNT(*) FROM doc_span";
         assert_eq!(number(&store, spans).await, 6);
         for n in 6..=20 {

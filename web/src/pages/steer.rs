@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use plumbline_store::TargetId;
+use plumbline_store::{SurfaceId, TargetId};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::WebState;
@@ -43,6 +44,31 @@ pub async fn resume(
 ) -> Result<Response, Error> {
     state.store.set_paused(target(id), false, visit.now).await.map_err(|error| gone(error, id))?;
     Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "paused": false })))
+}
+
+/// A place of a surface's documents.
+#[derive(Debug, Deserialize)]
+pub struct Place {
+    surface: i64,
+    pointer: String,
+}
+
+/// `POST /targets/{id}/documents/count`: a place that differed at every fetch counts as part of the document again.
+pub async fn count_again(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+    axum::Form(place): axum::Form<Place>,
+) -> Result<Response, Error> {
+    let places = state.store.target_volatile_places(target(id)).await?;
+    let is_one = places.iter().any(|one| one.surface_id == place.surface && one.pointer == place.pointer);
+    let unknown = || Error::NotFound { what: "volatile place", asked: place.pointer.clone() };
+    if !is_one || !state.store.count_place_again(SurfaceId(place.surface), &place.pointer).await? {
+        return Err(unknown());
+    }
+    let what = json!({ "target": id, "surface": place.surface, "pointer": place.pointer, "volatile": false });
+    Ok(done(&visit, &format!("/targets/{id}/documents"), &what))
 }
 
 /// `POST /crawls/pause`: nothing new is begun, here or after a restart.

@@ -3,7 +3,9 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use plumbline_store::TargetId;
 use plumbline_store::views::{DocumentSpan, FindingSpan, TargetDetail};
+use plumbline_store::volatile::VolatilePlace;
 use serde::Serialize;
 
 use super::tabs::{self, Tab, Tabs};
@@ -35,6 +37,8 @@ struct TargetDocuments {
     target: TargetDetail,
     /// What was served, newest first.
     versions: Vec<Version>,
+    /// Places that differ at every fetch: a document that differs only there makes no version.
+    volatile: Vec<VolatilePlace>,
     #[serde(skip)]
     lanes: Vec<(String, Lane)>,
     #[serde(skip)]
@@ -72,6 +76,7 @@ pub async fn show(
         lanes: lanes(&spans, &window),
         axis: window.axis(),
         versions: versions(&spans, &findings),
+        volatile: state.store.target_volatile_places(TargetId(target.id)).await?,
         target,
     };
     visit.answer(&page, Cache::Fresh)

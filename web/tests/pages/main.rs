@@ -478,6 +478,50 @@ async fn only_the_person_at_this_machine_can_pause_resume_and_look_again() {
 }
 
 #[tokio::test]
+async fn a_place_that_differs_at_every_fetch_is_shown_and_counts_again_when_the_operator_says_so() {
+    let world = World::empty().await;
+    let crawl = world.walk_registry().await;
+    world.add_card("ticking.example", None).await;
+    for n in 0..8 {
+        let document = SOUND.replacen('{', &format!("{{\"made<at>\": \"{n} o'clock\", "), 1);
+        world.see(crawl, "ticking.example", &document, NOW - (20 - n) * 3_600).await;
+    }
+    let path = format!("{}/documents", world.target("ticking").await);
+    let places = async || world.get_json(&path).await.json()["volatile"].clone();
+    let place = places().await[0].clone();
+    assert_eq!((place["pointer"].as_str(), place["kind"].as_str()), (Some("/made<at>"), Some("a2a-card")));
+    let page = world.get(&path).await;
+    assert!(
+        page.words().contains("What differs at every fetch") && page.words().contains("/made<at>"),
+        "{}",
+        page.words()
+    );
+    assert!(!page.body.contains("Count it again"), "no button for whoever cannot press it");
+    let here = |path: &str| {
+        let mut request = pressed(path, "127.0.0.1");
+        *request.method_mut() = axum::http::Method::GET;
+        request
+    };
+    let own = world.ask(here(&path)).await;
+    assert!(own.body.contains("name=\"pointer\" value=\"/made&#60;at&#62;\""), "{}", own.body);
+    let said = |pointer: &str, peer: &str| {
+        let mut request = pressed(&format!("{path}/count"), peer);
+        let form = "application/x-www-form-urlencoded".parse().unwrap();
+        request.headers_mut().insert(header::CONTENT_TYPE, form);
+        *request.body_mut() = Body::from(format!("surface={}&pointer={pointer}", place["surface_id"]));
+        request
+    };
+    assert_eq!(world.ask(said("/made%3Cat%3E", "192.0.2.7")).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(world.ask(said("/name", "127.0.0.1")).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(places().await.as_array().map(Vec::len), Some(1));
+    let done = world.ask(said("/made%3Cat%3E", "127.0.0.1")).await;
+    assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, path.as_str()));
+    assert_eq!(places().await.as_array().map(Vec::len), Some(0));
+    assert_eq!(world.ask(said("/made%3Cat%3E", "127.0.0.1")).await.status, StatusCode::NOT_FOUND, "it counts already");
+    assert!(!world.get(&path).await.words().contains("What differs"), "nothing is left to tell");
+}
+
+#[tokio::test]
 async fn whoever_opted_out_stands_on_the_page_about_the_crawler() {
     let settings = SiteSettings { opt_outs: vec!["domain:tides.dev".into()], ..SiteSettings::default() };
     let world = World::with_settings(settings).await;
