@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use plumbline_store::query;
 use plumbline_store::views::{CohortDay, FindingRow, Position, TargetOrder, TargetRow};
 use schemars::JsonSchema;
@@ -164,7 +164,8 @@ where
         Form::Csv => ("text/csv; charset=utf-8; header=present", "csv"),
         Form::JsonLines | Form::Parquet => ("application/jsonl", "jsonl"),
     };
-    let mut response = Body::from_stream(rows).into_response();
+    // Whoever packs the answer asks once more after its end.
+    let mut response = Body::from_stream(rows.fuse()).into_response();
     head(&mut response, name, kind, ending);
     response
 }

@@ -220,6 +220,22 @@ async fn problems_are_problems_whatever_is_asked_for() {
     }
 }
 
+/// As every browser asks. Rows come as a stream, and whoever packs a stream asks once more after its end.
+#[tokio::test]
+async fn downloads_come_packed_as_well() {
+    let world = World::full().await;
+    for path in addresses(&world).await.iter().filter(|path| path.contains("/exports/")) {
+        for coding in ["gzip", "br"] {
+            let request = Request::get(path).header(header::ACCEPT_ENCODING, coding).body(Body::empty()).unwrap();
+            let plain = world.get(path).await;
+            let packed = world.ask(request).await;
+            assert_eq!(packed.status, plain.status, "{path}");
+            let is_large = plain.status == StatusCode::OK && plain.body.len() > 200;
+            assert!(!is_large || packed.header("content-encoding") == coding, "{path}: {:?}", packed.headers);
+        }
+    }
+}
+
 #[tokio::test]
 async fn downloads_hold_every_row_and_no_formula() {
     let world = World::empty().await;
