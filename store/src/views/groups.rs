@@ -59,6 +59,20 @@ WHERE key >= $1 AND key < $2
 ORDER BY key, value
 LIMIT $3";
 
+pub(super) const OWNERS_OF: &str = "
+SELECT DISTINCT o.slug, o.name
+FROM target t
+JOIN owner o ON o.id = t.owner_id
+WHERE t.id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ORDER BY o.slug";
+
+pub(super) const HOSTS_OF: &str = "
+SELECT DISTINCT h.name AS slug, h.domain AS name
+FROM target t
+JOIN host h ON h.id = t.host_id
+WHERE t.id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ORDER BY h.name";
+
 impl Store {
     /// An owner by its slug.
     pub async fn owner_named(&self, slug: &str) -> Result<Option<GroupRow>> {
@@ -91,6 +105,22 @@ impl Store {
     /// Tags whose key begins so, key and value, at most `limit`.
     pub async fn tags_like(&self, prefix: &str, limit: i64) -> Result<Vec<GroupRow>> {
         self.groups_like(TAGS_LIKE, prefix, limit).await
+    }
+
+    /// The owners of these targets; the first ten targets count.
+    pub async fn owners_of(&self, targets: &[i64]) -> Result<Vec<GroupRow>> {
+        self.groups_of(OWNERS_OF, targets).await
+    }
+
+    /// The hosts of these targets; the first ten targets count.
+    pub async fn hosts_of(&self, targets: &[i64]) -> Result<Vec<GroupRow>> {
+        self.groups_of(HOSTS_OF, targets).await
+    }
+
+    async fn groups_of(&self, statement: &'static str, targets: &[i64]) -> Result<Vec<GroupRow>> {
+        let ids = targets.iter().copied().map(Some).chain(std::iter::repeat(None)).take(10);
+        let query = ids.fold(sqlx::query(statement), |query, id| query.bind(id));
+        query.fetch_all(&self.pools.reader).await?.iter().map(group_row).collect()
     }
 
     async fn groups_like(&self, statement: &'static str, prefix: &str, limit: i64) -> Result<Vec<GroupRow>> {

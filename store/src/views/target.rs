@@ -38,6 +38,8 @@ pub struct TargetDetail {
     pub declared_version: Option<String>,
     /// Who stands behind it.
     pub owner: Option<String>,
+    /// The same as addresses name them: `/owners/{slug}`.
+    pub owner_slug: Option<String>,
     /// Its host.
     pub host: Option<String>,
     /// The source it was first seen in.
@@ -271,7 +273,7 @@ pub struct EventRow {
 }
 
 pub(super) const TARGET: &str = "
-SELECT t.*, o.name AS owner, h.name AS host, s.name AS source, s.kind AS source_kind
+SELECT t.*, o.name AS owner, o.slug AS owner_slug, h.name AS host, s.name AS source, s.kind AS source_kind
 FROM target t
 JOIN source s ON s.id = t.source_id
 LEFT JOIN owner o ON o.id = t.owner_id
@@ -430,6 +432,7 @@ fn target_detail(row: &AnyRow) -> Result<TargetDetail> {
         url: row.try_get("url")?,
         declared_version: row.try_get("declared_version")?,
         owner: row.try_get("owner")?,
+        owner_slug: row.try_get("owner_slug")?,
         host: row.try_get("host")?,
         source: row.try_get("source")?,
         source_kind: word(row, "source_kind")?,

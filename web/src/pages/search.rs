@@ -92,15 +92,13 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     } else {
         Vec::new()
     };
-    let (owners, hosts, tags) = if is_long {
-        (
-            store.owners_like(&prefix, limit).await?,
-            store.hosts_like(&prefix, limit).await?,
-            store.tags_like(&prefix, limit).await?,
-        )
-    } else {
-        (Vec::new(), Vec::new(), Vec::new())
-    };
+    let (mut owners, mut hosts, mut tags) = Default::default();
+    if is_long {
+        let found: Vec<i64> = targets.iter().map(|target| target.id).collect();
+        owners = joined(store.owners_like(&prefix, limit).await?, store.owners_of(&found).await?, &prefix);
+        hosts = joined(store.hosts_like(&prefix, limit).await?, store.hosts_of(&found).await?, &prefix);
+        tags = store.tags_like(&prefix, limit).await?;
+    }
     let rules = if is_long { rules(&prefix) } else { Vec::new() };
     let mut frame = visit.framed(Place::Elsewhere);
     frame.search = text.clone();
@@ -129,6 +127,16 @@ async fn jump(state: &WebState, text: &str) -> Result<Option<String>, Error> {
         return Ok(Some(format!("/documents/{}", text.to_ascii_lowercase())));
     }
     Ok(None)
+}
+
+/// What begins with the text itself, then of what is behind the targets that were found whatever has a word that begins so:
+/// `acme` leads to `io.github.acme`.
+fn joined(begins: Vec<GroupRow>, behind: Vec<GroupRow>, text: &str) -> Vec<GroupRow> {
+    let has_word = |row: &GroupRow| {
+        row.slug.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| word.starts_with(text))
+    };
+    let more = behind.into_iter().filter(|row| has_word(row) && !begins.contains(row)).collect::<Vec<_>>();
+    begins.into_iter().chain(more).take(HITS).collect()
 }
 
 fn rules(text: &str) -> Vec<RuleHit> {
@@ -162,4 +170,17 @@ fn answer(text: &str, matching: i64, rules: &[RuleHit], groups: usize) -> String
         parts.push(text::counted(groups as i64, "owner, host or tag", "owners, hosts and tags"));
     }
     format!("“{shown}” leads to {}.", text::listed(&parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_found_by_any_word_of_its_name() {
+        let group = |slug: &str| GroupRow { slug: slug.to_owned(), name: slug.to_owned() };
+        let behind = vec![group("io.github.acme"), group("io.github.other"), group("acme-tides")];
+        let found = joined(vec![group("acme-tides")], behind, "acme");
+        assert_eq!(found, [group("acme-tides"), group("io.github.acme")]);
+    }
 }

@@ -117,6 +117,8 @@ async fn a_search_finds_targets_rules_owners_and_hosts_or_jumps() {
         "{json}"
     );
     assert_eq!(world.get_json("/search?q=harb").await.json()["owners"][0]["slug"], "harbour");
+    let hosts = world.get_json("/search?q=example").await.json()["hosts"].clone();
+    assert!(hosts.as_array().is_some_and(|hosts| !hosts.is_empty()), "by a later word of its name: {hosts}");
     let jump = world.get("/search?q=a2a/interface-binding-required").await;
     assert_eq!(
         (jump.status, jump.header("location")),
