@@ -7,7 +7,7 @@ use plumbline_store::reach::OutcomeClass;
 use plumbline_store::views::{EventRow, FindingRow, FindingSpan};
 use plumbline_store::words::{
     Cause, CrawlKind, CrawlState, EventKind, FindingState, Headline, Impact, Known, OpenedAs, ReachState, Resolution,
-    Role, Severity, SourceKind, SurfaceKind, TargetKind, headline_rank,
+    RetireReason, Role, Severity, SourceKind, SurfaceKind, TargetKind, headline_rank,
 };
 
 use crate::text;
@@ -315,11 +315,34 @@ pub fn finding_history(finding: &FindingRow, now: i64) -> String {
         Some(Cause::Joint) => ", by a new document and a new rule together",
         Some(Cause::Baseline | Cause::Rule | Cause::Unknown) | None => "",
     };
-    let stale = if finding.unjudged_since_s.is_some() { "; the newest look did not reach this rule" } else { "" };
+    let stale = stale(finding, now);
     let clearing =
         if finding.state == FindingState::Clearing { "; gone from the last look, not confirmed yet" } else { "" };
     let accepted = if finding.waiver.is_some() { "; accepted for now" } else { "" };
     format!("{came}{cause}{clearing}{stale}{accepted}")
+}
+
+/// Why a target is retired, as the rest of a sentence.
+#[must_use]
+pub fn retire_reason(reason: impl Given<Option<RetireReason>>) -> &'static str {
+    match reason.given() {
+        Some(RetireReason::Source) | None => "it left its sources and is no longer watched",
+        Some(RetireReason::Deleted) => "its registry marks it as deleted",
+        Some(RetireReason::Absent) => {
+            "nothing was at its address for a month. It is asked once a day, and an answer brings it back"
+        }
+        Some(RetireReason::OptedOut) => "whoever stands behind it asked to be left alone",
+    }
+}
+
+/// That nobody looked for long, or that the newest look did not reach the rule, as the end of a line.
+#[must_use]
+pub fn stale(finding: &FindingRow, now: i64) -> String {
+    match finding.last_evaluated_s {
+        Some(at) if finding.is_stale(now) => format!("; stale, last looked at {}", text::brief(at, now)),
+        _ if finding.unjudged_since_s.is_some() => "; the newest look did not reach this rule".to_owned(),
+        _ => String::new(),
+    }
 }
 
 fn ordinal(n: i64) -> String {

@@ -103,8 +103,9 @@ pub(super) const VERSIONS: &str = entries!(
 );
 
 pub(super) const FINDINGS_FROM: &str = "
-SELECT f.*, r.slug, NULL AS occ_body
+SELECT f.*, r.slug, NULL AS occ_body, s.last_evaluated_s, s.every_s, s.listing_id
 FROM finding f
+JOIN surface s ON s.id = f.surface_id
 JOIN rule r ON r.id = f.rule_id
 WHERE f.id > $1 AND f.state IN ('open', 'clearing', 'flapping')
 ORDER BY f.id

@@ -171,8 +171,9 @@ LIMIT $2"
 );
 
 pub(super) const ALL_FINDINGS: &str = "
-SELECT f.*, r.slug, NULL AS occ_body
+SELECT f.*, r.slug, NULL AS occ_body, s.last_evaluated_s, s.every_s, s.listing_id
 FROM target_surface ts
+JOIN surface s ON s.id = ts.surface_id
 JOIN finding f ON f.surface_id = ts.surface_id
 JOIN rule r ON r.id = f.rule_id
 WHERE ts.target_id = $1 AND ts.removed_s IS NULL AND f.opens > 0
@@ -180,7 +181,8 @@ ORDER BY f.changed_s DESC, f.id
 LIMIT $2";
 
 pub(super) const FINDING: &str = "
-SELECT f.*, r.slug, o.body AS occ_body, s.kind AS surface_kind, s.url, d.hash
+SELECT f.*, r.slug, o.body AS occ_body, s.kind AS surface_kind, s.url, d.hash, s.last_evaluated_s,
+       s.every_s, s.listing_id
 FROM finding f
 JOIN rule r ON r.id = f.rule_id
 JOIN surface s ON s.id = f.surface_id

@@ -147,6 +147,7 @@ mod tests {
             crawls::CRAWLS_BEFORE,
             crawls::CRAWL,
             crawls::FAULTS,
+            crate::volatile::PLACES_OF_TARGET,
             crawls::WALK,
             documents::DOCUMENT,
             documents::BODY,

@@ -19,6 +19,9 @@ use crate::words::{
     SourceKind, SurfaceKind, TargetKind,
 };
 
+/// What was not looked at for so many of its own intervals is stale.
+const STALE_INTERVALS: i64 = 3;
+
 /// A target and everything kept on its own row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TargetDetail {
@@ -88,6 +91,9 @@ pub struct TargetDetail {
     pub next_due_s: Option<i64>,
     /// Last change, in Unix seconds.
     pub changed_s: i64,
+    /// What is said of it is stale from then on, in Unix seconds: three intervals after the last look at a surface or the last
+    /// pass over its list. Null: nobody looked yet.
+    pub stale_from_s: Option<i64>,
 }
 
 /// One face of a target.
@@ -203,6 +209,11 @@ pub struct FindingRow {
     pub opened_s: Option<i64>,
     /// The newest judgement did not reach this rule since then, in Unix seconds.
     pub unjudged_since_s: Option<i64>,
+    /// The newest judgement that reached this rule, in Unix seconds.
+    pub last_evaluated_s: Option<i64>,
+    /// It is stale from then on, in Unix seconds: three intervals of its surface after the newest judgement that reached the
+    /// rule. Null: it is over, or holds for as long as its list shows the same entry.
+    pub stale_from_s: Option<i64>,
     /// The number of the waiver that covers it; null: none does.
     pub waiver: Option<i64>,
     /// How often it opened.
@@ -273,7 +284,11 @@ pub struct EventRow {
 }
 
 pub(super) const TARGET: &str = "
-SELECT t.*, o.name AS owner, o.slug AS owner_slug, h.name AS host, s.name AS source, s.kind AS source_kind
+SELECT t.*, o.name AS owner, o.slug AS owner_slug, h.name AS host, s.name AS source, s.kind AS source_kind,
+       (SELECT MAX(CASE WHEN u.listing_id IS NULL THEN u.last_attempt_s ELSE s.last_pass_s END + 3 * u.every_s)
+        FROM target_surface ts
+        JOIN surface u ON u.id = ts.surface_id
+        WHERE ts.target_id = t.id AND ts.removed_s IS NULL) AS stale_from_s
 FROM target t
 JOIN source s ON s.id = t.source_id
 LEFT JOIN owner o ON o.id = t.owner_id
@@ -295,8 +310,9 @@ ORDER BY s.id
 LIMIT 50";
 
 pub(super) const OPEN_FINDINGS: &str = "
-SELECT f.*, r.slug, o.body AS occ_body
+SELECT f.*, r.slug, o.body AS occ_body, s.last_evaluated_s, s.every_s, s.listing_id
 FROM target_surface ts
+JOIN surface s ON s.id = ts.surface_id
 JOIN finding f ON f.surface_id = ts.surface_id
 JOIN rule r ON r.id = f.rule_id
 LEFT JOIN occ_set o ON o.id = f.occ_set_id
@@ -457,6 +473,7 @@ fn target_detail(row: &AnyRow) -> Result<TargetDetail> {
         last_attempt_s: row.try_get("last_attempt_s")?,
         next_due_s: row.try_get("next_due_s")?,
         changed_s: row.try_get("changed_s")?,
+        stale_from_s: row.try_get("stale_from_s")?,
     })
 }
 
@@ -498,12 +515,14 @@ pub(super) fn finding_row(row: &AnyRow) -> Result<FindingRow> {
     let body: Option<Vec<u8>> = row.try_get("occ_body")?;
     let mut places = places(body.as_deref())?;
     places.truncate(PLACES);
+    let state = word(row, "state")?;
+    let looked = looked(row)?;
     Ok(FindingRow {
         id: row.try_get("id")?,
         surface_id: row.try_get("surface_id")?,
         rule: row.try_get("slug")?,
         instance: row.try_get("instance")?,
-        state: word(row, "state")?,
+        state,
         opened_as: maybe_word(row, "opened_as")?,
         cause: maybe_word(row, "cause")?,
         severity: word(row, "severity")?,
@@ -511,12 +530,60 @@ pub(super) fn finding_row(row: &AnyRow) -> Result<FindingRow> {
         is_security: row.try_get::<i64, _>("security")? == 1,
         first_seen_s: row.try_get("first_seen_s")?,
         opened_s: row.try_get("opened_s")?,
-        unjudged_since_s: row.try_get("unjudged_since_s")?,
+        unjudged_since_s: looked.unjudged_since_s,
+        last_evaluated_s: looked.last_evaluated_s(),
+        stale_from_s: looked.stale_from_s(state),
         waiver: row.try_get("waiver_id")?,
         opens: row.try_get("opens")?,
         occurrences: row.try_get("occurrences")?,
         places,
     })
+}
+
+fn looked(row: &AnyRow) -> Result<Looked> {
+    Ok(Looked {
+        unjudged_since_s: row.try_get("unjudged_since_s")?,
+        judged_s: row.try_get("judged_s")?,
+        surface_s: row.try_get("last_evaluated_s")?,
+        every_s: row.try_get("every_s")?,
+        is_listed: row.try_get::<Option<i64>, _>("listing_id")?.is_some(),
+    })
+}
+
+/// When a finding was looked at, and how often that should be.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looked {
+    unjudged_since_s: Option<i64>,
+    /// The last judgement that reached its rule, where the newest did not.
+    judged_s: Option<i64>,
+    /// The newest judgement of its surface.
+    surface_s: Option<i64>,
+    every_s: Option<i64>,
+    /// Its surface is an entry of a list, judged again when the entry changes.
+    is_listed: bool,
+}
+
+impl FindingRow {
+    /// Whether it was not looked at for so long that it may no longer hold.
+    #[must_use]
+    pub fn is_stale(&self, now_s: i64) -> bool {
+        self.stale_from_s.is_some_and(|from_s| now_s > from_s)
+    }
+}
+
+impl Looked {
+    fn last_evaluated_s(&self) -> Option<i64> {
+        match self.unjudged_since_s {
+            Some(since_s) => self.judged_s.or(Some(since_s)),
+            None => self.surface_s,
+        }
+    }
+
+    fn stale_from_s(&self, state: FindingState) -> Option<i64> {
+        let holds = self.is_listed && self.unjudged_since_s.is_none();
+        let every_s = self.every_s.filter(|_| state.is_open() && !holds)?;
+        Some(self.last_evaluated_s()?.saturating_add(STALE_INTERVALS * every_s))
+    }
 }
 
 fn listing_row(row: &AnyRow) -> Result<ListingRow> {

@@ -239,6 +239,42 @@ async fn a_fact_is_set_changed_and_cleared_by_looks_that_agree() {
 }
 
 #[tokio::test]
+async fn a_finding_goes_stale_by_the_interval_of_its_own_surface() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let source = domains(&store).await;
+        store.add_targets(source, &[card("a.example"), card("b.example")], NOON).await.unwrap();
+        let (hourly, daily) = (surface_of(&store, "a.example").await, surface_of(&store, "b.example").await);
+        let both = [("a2a/e", 'F'), ("common/json", 'P')];
+        let look = |surface, at, text, said: &[(&'static str, char)]| seen(surface, at, text, judged(rules, said));
+        let each_day = Observation { every_s: Some(DAY), ..look(daily, NOON, "{}", &both) };
+        store.record(&[look(hourly, NOON, "{}", &both), each_day]).await.unwrap();
+        let times = async |surface: SurfaceId| {
+            let target = store.finding(surface.0).await.unwrap().unwrap();
+            (target.finding.last_evaluated_s, target.finding.stale_from_s)
+        };
+        assert_eq!(times(hourly).await, (Some(NOON), Some(NOON + 3 * HOUR)));
+        assert_eq!(times(daily).await, (Some(NOON), Some(NOON + 3 * DAY)));
+        // Nobody answers: nothing was evaluated.
+        store.record(&[unseen(hourly, NOON + HOUR, "unreachable:refused")]).await.unwrap();
+        assert_eq!(times(hourly).await, (Some(NOON), Some(NOON + 3 * HOUR)));
+        store.record(&[look(hourly, NOON + 2 * HOUR, "{}", &both)]).await.unwrap();
+        assert_eq!(times(hourly).await.1, Some(NOON + 5 * HOUR));
+        // A document that does not parse hides the rule: looks go on and do not reach it.
+        for at in [NOON + 3 * HOUR, NOON + 3 * HOUR + 60, NOON + 9 * HOUR] {
+            let hidden = [("a2a/e", 'U'), ("common/json", 'F')];
+            store.record(&[look(hourly, at, "{", &hidden)]).await.unwrap();
+        }
+        assert_eq!(times(hourly).await, (Some(NOON + 2 * HOUR), Some(NOON + 5 * HOUR)));
+        store.record(&[look(hourly, NOON + 10 * HOUR, "{} ", &both)]).await.unwrap();
+        assert_eq!(times(hourly).await.1, Some(NOON + 13 * HOUR));
+        store.record(&[look(hourly, NOON + 11 * HOUR, "{}  ", &[])]).await.unwrap();
+        assert_eq!(times(hourly).await, (Some(NOON + 11 * HOUR), None), "what is over is not stale");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_could_not_be_told_is_no_first_look_and_what_has_no_revision_is() {
     for_each_database(async |store| {
         let rules = ruleset(&store).await;

@@ -49,9 +49,6 @@ const AMBER: &str = "#8a5c00";
 const RED: &str = "#84150d";
 const GREY: &str = "#545a66";
 
-/// A badge is stale after so many intervals without a look.
-const STALE_INTERVALS: i64 = 3;
-
 /// `GET /badges/target/{id}.svg` and `.json`
 pub async fn target(
     visit: Visit,
@@ -63,8 +60,7 @@ pub async fn target(
     let unknown = || Error::NotFound { what: "target", asked: name.to_owned() };
     let id: i64 = name.parse().map_err(|_| unknown())?;
     let target = state.store.target(id).await?.ok_or_else(unknown)?;
-    let interval = state.site().surface_interval_s;
-    let is_stale = target.last_attempt_s.is_none_or(|at| visit.now - at > STALE_INTERVALS * interval.max(3_600));
+    let is_stale = target.stale_from_s.is_none_or(|from| visit.now > from);
     let uptime = uptime(&state, id, visit.now).await?;
     let (value, color) = of_target(&target, filled(asked.metric.as_deref()), uptime)?;
     let as_of = target

@@ -194,6 +194,11 @@ impl FindingPage {
         span.open_document.as_ref().map(|hash| format!("/targets/{target}/diff?to={}", &hash[..16]))
     }
 
+    /// Whether nobody looked for long, as the end of its state.
+    fn stale(&self) -> String {
+        words::stale(&self.finding.finding, self.as_of_s)
+    }
+
     fn is_open(&self) -> bool {
         self.finding.finding.state.is_open()
     }

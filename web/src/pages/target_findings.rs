@@ -21,6 +21,9 @@ use crate::words;
 /// Findings and spans on the page; a target with more shows those that changed last.
 const MOST: i64 = 300;
 
+/// The choice of those that nobody looked at for three intervals, whatever their state.
+const STALE: &str = "stale";
+
 /// Which of them.
 #[derive(Debug, Default, Deserialize)]
 pub struct Choice {
@@ -51,6 +54,10 @@ struct TargetFindings {
     axis: Axis,
     #[serde(skip)]
     state: Option<FindingState>,
+    #[serde(skip)]
+    only_stale: bool,
+    #[serde(skip)]
+    is_filtered: bool,
 }
 
 struct Row {
@@ -59,6 +66,7 @@ struct Row {
     instance: String,
     severity: plumbline_store::words::Severity,
     state: FindingState,
+    stale: String,
     lane: Lane,
     first_seen_s: i64,
     last: String,
@@ -73,11 +81,13 @@ pub async fn show(
     tabs::Asked(target): tabs::Asked,
     Query(choice): Query<Choice>,
 ) -> Result<Response, Error> {
-    let only: Option<FindingState> = word("state", choice.state.as_deref())?;
+    let only_stale = choice.state.as_deref() == Some(STALE);
+    let only: Option<FindingState> = word("state", choice.state.as_deref().filter(|_| !only_stale))?;
     let mut findings = state.store.target_all_findings(target.id, MOST).await?;
     let spans = state.store.target_finding_spans(target.id, MOST * 2).await?;
     let answer = answer(&findings);
     findings.retain(|finding| only.is_none_or(|state| finding.state == state));
+    findings.retain(|finding| !only_stale || finding.is_stale(visit.now));
     let window = Window::up_to(visit.now, 365, spans.iter().map(|span| span.from_s).min().unwrap_or(visit.now));
     let page = TargetFindings {
         frame: visit.framed(Place::Targets),
@@ -90,6 +100,8 @@ pub async fn show(
         findings,
         spans,
         state: only,
+        only_stale,
+        is_filtered: only_stale || only.is_some(),
     };
     visit.answer(&page, Cache::Fresh)
 }
@@ -126,6 +138,7 @@ fn row(finding: &FindingRow, spans: &[FindingSpan], window: &Window, now: i64) -
         instance: finding.instance.clone(),
         severity: finding.severity,
         state: finding.state,
+        stale: words::stale(finding, now),
         lane: window.lane(&lasted, format!("open {times}; {last}")),
         first_seen_s: finding.first_seen_s,
         deploy: of.first().and_then(|span| span.open_deploy),
@@ -136,7 +149,7 @@ fn row(finding: &FindingRow, spans: &[FindingSpan], window: &Window, now: i64) -
 
 impl TargetFindings {
     fn states(&self) -> Vec<(&'static str, &'static str, bool)> {
-        [
+        let mut states = [
             FindingState::Open,
             FindingState::Clearing,
             FindingState::Flapping,
@@ -144,6 +157,8 @@ impl TargetFindings {
             FindingState::Retired,
         ]
         .map(|state| (state.as_str(), words::finding_state(state), self.state == Some(state)))
-        .to_vec()
+        .to_vec();
+        states.push((STALE, "stale", self.only_stale));
+        states
     }
 }

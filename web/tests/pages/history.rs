@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use crate::support::{NOW, SOUND, World};
+use crate::support::{EVERY_S, NOW, SOUND, World};
 
 /// A card that first was sound, then lost the binding of its interface and moved a skill, then was mended.
 async fn changed_card() -> (World, String) {
@@ -159,6 +159,33 @@ async fn the_checks_of_two_weeks_are_listed_and_counted() {
     assert_eq!((sound["probes"][0]["status"].as_i64(), sound["probes"][0]["took_ms"].as_i64()), (Some(200), Some(84)));
     let listed = world.get(&format!("{}/checks", world.target("weather").await)).await.words();
     assert!(listed.contains("No single look is kept."), "{listed}");
+}
+
+#[tokio::test]
+async fn what_nobody_looked_at_for_three_of_its_own_intervals_is_stale() {
+    let world = World::empty().await;
+    let crawl = world.walk_registry().await;
+    let blocked = SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "");
+    for (host, at_s) in [("fresh.example", NOW - 3 * EVERY_S), ("old.example", NOW - 3 * EVERY_S - 1)] {
+        world.add_card(host, None).await;
+        world.see(crawl, host, &blocked, at_s).await;
+    }
+    for (name, is_stale) in [("fresh", false), ("old", true)] {
+        let target = world.target(name).await;
+        let number = target.replace("/targets/", "");
+        let said = "; stale, last looked at";
+        assert_eq!(world.get(&target).await.words().contains(said), is_stale, "{name}");
+        assert_eq!(world.get(&format!("{target}/findings")).await.words().contains(said), is_stale, "{name}");
+        let only = world.get(&format!("{target}/findings?state=stale")).await;
+        assert_eq!(only.words().contains("a2a/interface-binding-required"), is_stale, "{name}: {}", only.words());
+        let json = world.get_json(&format!("{target}/findings")).await.json();
+        let finding = &json["findings"][0];
+        assert_eq!(finding["stale_from_s"].as_i64().unwrap() < NOW, is_stale, "{json}");
+        let page = world.get(&format!("/findings/{}", finding["id"])).await.words();
+        assert_eq!(page.contains(said), is_stale, "{page}");
+        let badge = world.get(&format!("/badges/target/{number}.svg")).await.body;
+        assert_eq!((badge.contains(">blocked, stale<"), badge.contains("#545a66")), (is_stale, is_stale), "{badge}");
+    }
 }
 
 #[tokio::test]
