@@ -119,7 +119,7 @@ impl Store {
 
     async fn groups_of(&self, statement: &'static str, targets: &[i64]) -> Result<Vec<GroupRow>> {
         let ids = targets.iter().copied().map(Some).chain(std::iter::repeat(None)).take(10);
-        let query = ids.fold(sqlx::query(statement), |query, id| query.bind(id));
+        let query = ids.fold(sqlx::query(statement), sqlx::query::Query::bind);
         query.fetch_all(&self.pools.reader).await?.iter().map(group_row).collect()
     }
 
