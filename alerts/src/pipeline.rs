@@ -484,6 +484,8 @@ pub struct Telling {
     pub opens: Vec<AlertId>,
     /// Alerts whose end is told.
     pub ends: Vec<AlertId>,
+    /// Alerts told before that were kept from being repeated and are no more.
+    pub freed: Vec<AlertId>,
     /// What the message lists, the gravest that hold first.
     pub lists: Vec<Alert>,
     /// Opened, updated or resolved.
@@ -497,18 +499,29 @@ pub enum Decision {
     Tell(Box<Telling>),
     /// It is looked at again then.
     Later(i64),
+    /// All of it that holds is kept quiet or taken on: it is not repeated, and looked at again then.
+    Quiet(i64, Vec<Kept>),
 }
+
+/// Seconds after which a group that is kept quiet is looked at again, if its interval is not shorter: what keeps it may be
+/// taken back at any time.
+const QUIET_LOOK_S: i64 = 900;
+
+/// How the sentence begins that says why an alert that was told is not repeated.
+const NOT_REPEATED: &str = "Not repeated. ";
 
 /// What is said of a group now. `group` is `None` for a new one; `members` are those told before; `fresh` are told now.
 #[must_use]
 pub fn compose(
-    route: &Route,
+    route: &ReadRoute,
     group: Option<&Group>,
     new: (GroupId, ByWhat, &str),
     members: Vec<Alert>,
     fresh: &[Alert],
+    quiet: &Quiet,
     now_s: i64,
 ) -> Option<Decision> {
+    let is = &route.route.is;
     let ended: Vec<Alert> = members.iter().filter(|a| a.ended_s.is_some() && a.end_told_s.is_none()).cloned().collect();
     let over = members.iter().filter(|a| a.end_told_s.is_some()).count() + ended.len();
     let firing: Vec<Alert> =
@@ -520,30 +533,35 @@ pub fn compose(
     }
     if !is_resolved && let Some(told_s) = told_s {
         // A clock that was set back must not silence a group for longer than its interval.
-        let next_s = (told_s + route.is.interval_s).min(now_s + route.is.interval_s);
+        let next_s = (told_s + is.interval_s).min(now_s + is.interval_s);
         let has_news = !ended.is_empty() || !fresh.is_empty();
-        let is_taken_on = firing.iter().all(|alert| alert.state == AlertState::Acknowledged);
-        let repeat_s = told_s + route.is.repeat_s;
+        let repeat_s = told_s + is.repeat_s;
         if has_news && next_s > now_s && fresh.is_empty() {
             return Some(Decision::Later(next_s));
         }
-        if !has_news && (is_taken_on || repeat_s > now_s) {
-            return Some(Decision::Later(if is_taken_on { now_s + route.is.repeat_s } else { repeat_s }));
+        if !has_news && repeat_s > now_s {
+            return Some(Decision::Later(repeat_s));
+        }
+        if !has_news && let Some(hushed) = hushed(&firing, route, quiet, now_s) {
+            return Some(hushed);
         }
     }
     let severity = firing.iter().chain(&ended).map(|alert| alert.severity).min().unwrap_or(Grade::Info);
     let (id, by, key) = group.map_or((new.0, new.1, new.2), |group| (group.id, group.by, group.key.as_str()));
     let lists: Vec<Alert> = firing.iter().chain(&ended).cloned().collect();
+    let was_hushed = |alert: &&Alert| alert.why.iter().any(|said| said.starts_with(NOT_REPEATED));
+    let freed = firing.iter().filter(was_hushed).filter(|alert| hold(alert, route, quiet, now_s).is_none());
+    let freed = freed.map(|alert| alert.id).collect();
     let summary = summary(by, key, &firing, &ended, is_resolved);
     Some(Decision::Tell(Box::new(Telling {
         group: Group {
             id,
-            route: route.id,
+            route: route.route.id,
             by,
             key: key.to_owned(),
             opened_s: group.map_or(now_s, |group| group.opened_s),
             ended_s: is_resolved.then_some(now_s),
-            due_s: (!is_resolved).then_some(now_s + route.is.repeat_s),
+            due_s: (!is_resolved).then_some(now_s + is.repeat_s),
             told_s: Some(now_s),
             revision: group.map_or(1, |group| group.revision + 1),
             severity,
@@ -554,6 +572,7 @@ pub fn compose(
         is_new: group.is_none(),
         opens: fresh.iter().map(|alert| alert.id).collect(),
         ends: ended.iter().map(|alert| alert.id).collect(),
+        freed,
         lists,
         kind: match (group.is_none(), is_resolved) {
             (true, _) => EventKind::AlertGroupOpened,
@@ -561,6 +580,30 @@ pub fn compose(
             (false, true) => EventKind::AlertGroupResolved,
         },
     })))
+}
+
+/// Why a group that was told is not repeated: each of its alerts is taken on, or would be kept if it had not been told yet.
+/// `None`: at least one is neither.
+fn hushed(firing: &[Alert], route: &ReadRoute, quiet: &Quiet, now_s: i64) -> Option<Decision> {
+    let is = &route.route.is;
+    let (mut kept, mut due_s) = (Vec::new(), now_s + is.repeat_s);
+    for alert in firing {
+        if alert.state == AlertState::Acknowledged {
+            due_s = due_s.min(alert.ack_until_s.unwrap_or(due_s));
+            continue;
+        }
+        let held = hold(alert, route, quiet, now_s)?;
+        due_s = due_s.min(now_s + is.interval_s.clamp(1, QUIET_LOOK_S));
+        let said = held.why.last().map(|said| format!("{NOT_REPEATED}{said}"));
+        kept.push(Kept { why: told_so_far(alert).into_iter().chain(said).collect(), ..held });
+    }
+    Some(Decision::Quiet(due_s.max(now_s + 1), kept))
+}
+
+/// The sentences of the route and of the telling, without why it was not repeated.
+#[must_use]
+pub fn told_so_far(alert: &Alert) -> Vec<String> {
+    alert.why.iter().filter(|said| !said.starts_with(NOT_REPEATED)).cloned().collect()
 }
 
 /// A group in one line.

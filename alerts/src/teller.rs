@@ -225,6 +225,7 @@ impl Teller {
             next: self.store.next_group().await?,
             news: Vec::new(),
             kept: Vec::new(),
+            hushed: Vec::new(),
             later: Vec::new(),
         };
         for route in &routes {
@@ -238,6 +239,9 @@ impl Teller {
         }
         session.kept.retain(|kept| !session.news.iter().any(|one| one.opens.contains(&kept.alert)));
         self.end_silences(&session, now_s).await?;
+        if !session.hushed.is_empty() {
+            self.store.hush_alerts(&session.hushed).await?;
+        }
         for (group, due_s) in &session.later {
             self.store.postpone_group(*group, *due_s).await?;
         }
@@ -299,9 +303,16 @@ impl Teller {
             Some(group) => self.store.members(group.id).await?,
             None => Vec::new(),
         };
-        let after = after_silences(&fresh, &session.quiet);
-        match pipeline::compose(&route.route, group, new, members, &fresh, now_s) {
+        let told: Vec<Alert> = members.iter().filter(|alert| alert.ended_s.is_none()).cloned().collect();
+        let after = after_silences(fresh.iter().chain(&told), &session.quiet, now_s);
+        match pipeline::compose(route, group, new, members, &fresh, &session.quiet, now_s) {
             None => {}
+            Some(Decision::Quiet(due_s, kept)) => {
+                session.hushed.extend(kept);
+                if let Some(group) = group {
+                    session.later.push((group.id, Some(due_s)));
+                }
+            }
             Some(Decision::Later(due_s)) => {
                 if let Some(group) = group {
                     session.later.push((group.id, Some(due_s)));
@@ -340,8 +351,10 @@ impl Teller {
         } else {
             format!("Told in group {} at {}.", telling.group.id, payload::rfc3339(now_s))
         };
-        let why =
+        let opened =
             opened.iter().map(|alert| (alert.id, alert.why.iter().take(1).cloned().chain([told.clone()]).collect()));
+        let freed = telling.lists.iter().filter(|alert| telling.freed.contains(&alert.id));
+        let why = opened.chain(freed.map(|alert| (alert.id, pipeline::told_so_far(alert))));
         GroupNews {
             message: (!to.is_empty()).then(|| NewMessage {
                 id: self.ids.next((self.clock)()),
@@ -443,7 +456,7 @@ impl Teller {
         let number = |kept: &Kept| {
             kept.held_by.as_deref().and_then(|by| by.strip_prefix("silence:")).and_then(|id| id.parse().ok())
         };
-        let matched: BTreeSet<i64> = session.kept.iter().filter_map(number).collect();
+        let matched: BTreeSet<i64> = session.kept.iter().chain(&session.hushed).filter_map(number).collect();
         if !matched.is_empty() {
             self.store.silences_matched(&matched.into_iter().collect::<Vec<i64>>(), now_s).await?;
         }
@@ -469,6 +482,8 @@ struct Session {
     next: GroupId,
     news: Vec<GroupNews>,
     kept: Vec<Kept>,
+    /// Alerts that were told and are not repeated.
+    hushed: Vec<Kept>,
     later: Vec<(GroupId, Option<i64>)>,
 }
 
@@ -520,13 +535,13 @@ fn receivers(route: &ReadRoute, telling: &Telling, endpoints: &[Endpoint]) -> Ve
 }
 
 /// Silences that had kept these alerts and are over, each with a sentence; each says so once.
-fn after_silences(fresh: &[Alert], quiet: &Quiet) -> Vec<(i64, String)> {
+fn after_silences<'a>(alerts: impl Iterator<Item = &'a Alert>, quiet: &Quiet, now_s: i64) -> Vec<(i64, String)> {
     let held: BTreeSet<i64> =
-        fresh.iter().filter_map(|alert| alert.held_by.as_deref()?.strip_prefix("silence:")?.parse().ok()).collect();
+        alerts.filter_map(|alert| alert.held_by.as_deref()?.strip_prefix("silence:")?.parse().ok()).collect();
     quiet
         .silences
         .iter()
-        .filter(|(silence, _)| held.contains(&silence.id) && !silence.is_told)
+        .filter(|(silence, _)| held.contains(&silence.id) && !silence.is_told && !silence.holds(now_s))
         .map(|(silence, _)| {
             let said = format!("the silence of {} has ended: {}", silence.author, payload::cut(&silence.reason, 200));
             (silence.id, said)

@@ -286,7 +286,7 @@ pub struct GroupNews {
     pub opens: Vec<AlertId>,
     /// Alerts whose end is told.
     pub ends: Vec<AlertId>,
-    /// Sentences to keep with the alerts told for the first time.
+    /// Sentences to keep with the alerts told for the first time, and with those that may be repeated again.
     pub why: Vec<(AlertId, Vec<String>)>,
     /// What is sent; `None`: nobody hears of it.
     pub message: Option<NewMessage>,
@@ -870,6 +870,26 @@ impl Store {
             )
             .bind(one.alert.0)
             .bind(one.state.as_str())
+            .bind(one.held_by.clone())
+            .bind(json(&one.why)?)
+            .execute(w.on())
+            .await?;
+        }
+        w.commit().await
+    }
+
+    /// Notes why alerts that were told are not repeated.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn hush_alerts(&self, kept: &[Kept]) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        for one in kept {
+            sqlx::query(
+                "UPDATE alert SET held_by = $2, why = $3
+                 WHERE id = $1 AND notified_s IS NOT NULL AND ended_s IS NULL",
+            )
+            .bind(one.alert.0)
             .bind(one.held_by.clone())
             .bind(json(&one.why)?)
             .execute(w.on())
@@ -1549,19 +1569,23 @@ async fn tell(w: &mut Writing, one: &GroupNews, now_s: i64) -> Result<()> {
     let told = format!("told in group {}", group.id);
     for alert in &one.opens {
         sqlx::query(
-            "UPDATE alert SET group_id = $2, notified_s = $3, held_by = $4,
+            "UPDATE alert SET group_id = $2, notified_s = $3,
                               state = CASE WHEN state = 'acknowledged' THEN state ELSE 'firing' END
              WHERE id = $1",
         )
         .bind(alert.0)
         .bind(group.id.0)
         .bind(now_s)
-        .bind(told.clone())
         .execute(w.on())
         .await?;
     }
     for (alert, why) in &one.why {
-        sqlx::query("UPDATE alert SET why = $2 WHERE id = $1").bind(alert.0).bind(json(why)?).execute(w.on()).await?;
+        sqlx::query("UPDATE alert SET why = $2, held_by = $3 WHERE id = $1")
+            .bind(alert.0)
+            .bind(json(why)?)
+            .bind(told.clone())
+            .execute(w.on())
+            .await?;
     }
     for alert in &one.ends {
         sqlx::query("UPDATE alert SET end_told_s = $2 WHERE id = $1").bind(alert.0).bind(now_s).execute(w.on()).await?;

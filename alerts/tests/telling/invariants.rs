@@ -203,14 +203,21 @@ impl Book {
     ) {
         let members: Vec<Alert> =
             group.map(|g| self.alerts.iter().filter(|a| a.group == Some(g.id)).cloned().collect()).unwrap_or_default();
-        match pipeline::compose(&self.route.route, group, new, members, fresh, self.now_s) {
+        match pipeline::compose(&self.route, group, new, members, fresh, &self.quiet, self.now_s) {
             None => {}
-            Some(Decision::Later(due_s)) => {
+            Some(Decision::Later(due_s) | Decision::Quiet(due_s, _)) => {
                 let id = group.unwrap().id;
                 self.groups.iter_mut().find(|g| g.id == id).unwrap().due_s = Some(due_s);
             }
             Some(Decision::Tell(telling)) => {
                 self.messages += 1;
+                if telling.opens.is_empty() && telling.ends.is_empty() {
+                    let is_free = |a: &Alert| {
+                        a.state != AlertState::Acknowledged
+                            && pipeline::hold(a, &self.route, &self.quiet, self.now_s).is_none()
+                    };
+                    assert!(telling.lists.iter().any(is_free), "what is kept quiet or taken on is not repeated");
+                }
                 for id in &telling.opens {
                     *self.opened.entry(*id).or_default() += 1;
                     let alert = self.alerts.iter_mut().find(|a| a.id == *id).unwrap();

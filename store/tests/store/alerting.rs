@@ -280,6 +280,16 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         store.postpone_group(group.id, Some(NOON)).await.unwrap();
         assert_eq!(store.due_groups(NOON).await.unwrap().len(), 1);
         assert_eq!(store.waiting_alerts(10).await.unwrap()[0].held_by.as_deref(), Some("silence:1"));
+        let hushed = |id, why: &str| Kept {
+            alert: id,
+            state: AlertState::Inhibited,
+            held_by: Some("waiver:4".to_owned()),
+            why: vec![why.to_owned()],
+        };
+        store.hush_alerts(&[hushed(waiting[0].id, "Accepted."), hushed(waiting[1].id, "Accepted.")]).await.unwrap();
+        let told = store.alert(waiting[0].id).await.unwrap().unwrap();
+        assert_eq!((told.held_by.as_deref(), told.state), (Some("waiver:4"), AlertState::Firing));
+        assert_eq!(store.waiting_alerts(10).await.unwrap()[0].why, ["Silence 1."], "it was not told yet");
 
         assert!(store.acknowledge(waiting[0].id, "Ada", "mine", Some(NOON + 60), NOON).await.unwrap());
         assert_eq!(store.end_acknowledgements(NOON).await.unwrap(), 0);

@@ -1,0 +1,210 @@
+//! A group that was told, and then accepted, silenced, taken on or put under maintenance: it is not repeated, and its one end is
+//! still said.
+
+use plumbline_store::alerting::{Maintenance, Silence, Waiver};
+use plumbline_store::hooks::{Mode, Origin};
+use plumbline_store::words::EventKind;
+
+use crate::support::World;
+
+const DAY: i64 = 86_400;
+
+/// Two findings of one target were told to a receiver.
+async fn told() -> World {
+    let world = World::new().await;
+    let statements = [
+        "INSERT INTO source (id, kind, name, added_s) VALUES (1, 'domains', 'harbour', 1)",
+        "INSERT INTO target (id, kind, key, name, source_id, first_seen_s, last_seen_s, changed_s)
+         VALUES (1, 'a2a-agent', 'agent.example.com', 'Agent', 1, 1, 1, 1)",
+        "INSERT INTO surface (id, kind, url, added_s) VALUES (1, 'a2a-card', 'https://agent.example.com/card', 1)",
+        "INSERT INTO rule (id, slug, family, axis, class, severity, impact, basis, evidence, version, version_s, title)
+         VALUES (1, 'a2a/one', 'a2a', 'conformity', 'finding', 'error', 'breaks-clients', 'spec', 'document', 1, 1, 'One.'),
+                (2, 'a2a/two', 'a2a', 'conformity', 'finding', 'error', 'breaks-clients', 'spec', 'document', 1, 1, 'Two.')",
+        "INSERT INTO finding (id, surface_id, rule_id, state, opened_as, cause, severity, impact, first_seen_s,
+                              last_fired_s, changed_s, rule_version)
+         SELECT id, 1, id, 'open', 'broke', 'document', 'error', 'breaks-clients', 1, 1, 1, 1 FROM rule",
+    ];
+    for statement in statements {
+        sqlx::query(statement).execute(world.store.writer()).await.unwrap();
+    }
+    let people = world.endpoint("people", "http://127.0.0.1:1/", Mode::Groups).await;
+    world.route("all", &[people]).await;
+    happens(&world, EventKind::FindingRegressed, 1, "broke document").await;
+    happens(&world, EventKind::FindingRegressed, 2, "broke document").await;
+    look(&world, 61).await;
+    assert_eq!(world.messages("alert_group.opened").await.len(), 1);
+    assert_eq!(world.messages("alert_group.opened").await[0]["data"]["group"]["firing"], 2);
+    world
+}
+
+async fn happens(world: &World, kind: EventKind, finding: i64, note: &str) {
+    sqlx::query(
+        "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, note)
+         SELECT COALESCE(MAX(id), 0) + 1, $1, $2, 1, 1, $3, $3, $4 FROM event",
+    )
+    .bind(world.now_s())
+    .bind(kind.number())
+    .bind(finding)
+    .bind(note)
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    world.teller.events().await.unwrap();
+}
+
+/// Time goes by, in steps of ten minutes, with a look after each.
+async fn look(world: &World, seconds: i64) {
+    for step in 0..(seconds / 600).max(1) {
+        world.later(if step == 0 { seconds - (seconds / 600).max(1) * 600 + 600 } else { 600 });
+        world.store.end_acknowledgements(world.now_s()).await.unwrap();
+        world.teller.groups().await.unwrap();
+    }
+}
+
+async fn silence(world: &World, matcher: &str, calm_s: Option<i64>) -> i64 {
+    let silence = Silence {
+        id: 0,
+        matcher: matcher.to_owned(),
+        reason: "moving".to_owned(),
+        author: "Ada".to_owned(),
+        origin: Origin::Ui,
+        created_s: world.now_s(),
+        starts_s: world.now_s(),
+        ends_s: world.now_s() + 30 * DAY,
+        calm_s,
+        matched_s: None,
+        ended_s: None,
+        is_told: false,
+    };
+    world.store.add_silence(&silence).await.unwrap()
+}
+
+async fn waiver(world: &World, rule: &str) -> i64 {
+    let waiver = Waiver {
+        id: 0,
+        rule: rule.to_owned(),
+        matcher: "kind:a2a-agent".to_owned(),
+        reason: "gone in spring".to_owned(),
+        author: "Grace".to_owned(),
+        origin: Origin::Ui,
+        created_s: world.now_s(),
+        ends_s: world.now_s() + 300 * DAY,
+        ended_s: None,
+    };
+    world.store.add_waiver(&waiver).await.unwrap()
+}
+
+async fn maintenance(world: &World) {
+    let window = Maintenance {
+        id: 0,
+        title: "Backups".to_owned(),
+        matcher: "kind:a2a-agent".to_owned(),
+        author: "Ada".to_owned(),
+        origin: Origin::Ui,
+        zone: "UTC".to_owned(),
+        starts_s: Some(world.now_s()),
+        cron: None,
+        duration_s: 3 * DAY,
+        created_s: world.now_s(),
+        ended_s: None,
+    };
+    world.store.add_maintenance(&window).await.unwrap();
+}
+
+async fn take_on(world: &World, until_s: Option<i64>) {
+    for alert in world.store.all_open_alerts(10).await.unwrap() {
+        world.store.acknowledge(alert.id, "Lin", "mine", until_s, world.now_s()).await.unwrap();
+    }
+}
+
+async fn updates(world: &World) -> usize {
+    world.messages("alert_group.updated").await.len()
+}
+
+/// Both end, and that is said once.
+async fn its_one_end_is_said(world: &World) {
+    let before = updates(world).await;
+    happens(world, EventKind::FindingResolved, 1, "fixed").await;
+    happens(world, EventKind::FindingResolved, 2, "fixed").await;
+    look(world, 2 * DAY).await;
+    assert_eq!(updates(world).await, before);
+    let resolved = world.messages("alert_group.resolved").await;
+    assert_eq!(resolved.len(), 1, "{resolved:?}");
+    assert!(world.store.open_groups(10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_nobody_has_covered_is_repeated_once_a_day() {
+    let world = told().await;
+    look(&world, DAY - 600).await;
+    assert_eq!(updates(&world).await, 0);
+    look(&world, 2 * DAY + 1_200).await;
+    assert_eq!(updates(&world).await, 3);
+    its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn what_is_accepted_after_it_was_told_is_not_repeated_and_says_why() {
+    let world = told().await;
+    waiver(&world, "a2a/*").await;
+    look(&world, 3 * DAY).await;
+    assert_eq!(updates(&world).await, 0);
+    for alert in world.store.all_open_alerts(10).await.unwrap() {
+        assert_eq!(alert.why.len(), 3, "{:?}", alert.why);
+        assert_eq!(alert.why[2], "Not repeated. Accepted by waiver 1 of Grace: gone in spring");
+    }
+    its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn what_is_accepted_in_part_goes_on() {
+    let world = told().await;
+    waiver(&world, "a2a/one").await;
+    look(&world, DAY + 600).await;
+    assert_eq!(updates(&world).await, 1);
+    its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn one_accepted_and_the_other_taken_on_is_covered_and_who_took_it_on_for_a_while_hears_again() {
+    let world = told().await;
+    waiver(&world, "a2a/one").await;
+    take_on(&world, Some(world.now_s() + 2 * DAY)).await;
+    look(&world, 2 * DAY - 600).await;
+    assert_eq!(updates(&world).await, 0);
+    look(&world, 1_800).await;
+    assert_eq!(updates(&world).await, 1);
+    its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn during_maintenance_nothing_is_repeated() {
+    let world = told().await;
+    maintenance(&world).await;
+    look(&world, 3 * DAY - 600).await;
+    assert_eq!(updates(&world).await, 0);
+    look(&world, 1_800).await;
+    assert_eq!(updates(&world).await, 1, "it is over");
+    its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn a_silence_after_the_telling_counts_as_matched_and_the_first_repeat_after_it_says_whose_it_was() {
+    let world = told().await;
+    let id = silence(&world, "kind:a2a-agent", Some(2 * DAY)).await;
+    look(&world, 5 * DAY).await;
+    assert_eq!(updates(&world).await, 0);
+    let kept = world.store.silences(world.now_s()).await.unwrap();
+    assert!(kept[0].holds(world.now_s()), "it matches all the time: {kept:?}");
+    assert!(world.store.end_silence(id, world.now_s()).await.unwrap());
+    look(&world, 1_200).await;
+    let said = world.messages("alert_group.updated").await;
+    assert_eq!(said.len(), 1);
+    assert!(said[0]["data"].to_string().contains("the silence of Ada has ended: moving"), "{}", said[0]["data"]);
+    let open = world.store.all_open_alerts(10).await.unwrap();
+    assert!(open.iter().all(|alert| alert.why.len() == 2), "{:?}", open[0].why);
+    look(&world, DAY).await;
+    let said = world.messages("alert_group.updated").await;
+    assert!(said.len() == 2 && !said[1]["data"].to_string().contains("has ended"), "it says so once");
+    its_one_end_is_said(&world).await;
+}
