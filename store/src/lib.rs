@@ -20,7 +20,7 @@
 //! [`doctor`] counts everything again, [`backup`] makes copies.
 //!
 //! Telling: [`happened`] is an event with all a reader needs, [`alerting`] keeps alerts and groups, [`hooks`] receivers and
-//! how far each message came.
+//! how far each message came. [`repeats`] keeps answers for whoever asks twice.
 //!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
@@ -55,6 +55,7 @@ pub mod query;
 pub mod reach;
 pub mod record;
 pub mod recount;
+pub mod repeats;
 pub mod reports;
 mod rows;
 pub mod rulesets;

@@ -51,6 +51,9 @@ pub enum Error {
     /// It contradicts what is there; a sentence.
     #[error("{0}")]
     Conflict(String),
+    /// Its `Idempotency-Key` was that of another request.
+    #[error("the key was that of another request")]
+    OtherRequest,
     /// Only the person at this machine may do that.
     #[error("only the person at this machine may do that")]
     NotYours,
@@ -152,6 +155,7 @@ impl Error {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BadQuery { .. } | Self::BadWord(_) | Self::BadForm(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::OtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NotYours | Self::Lacks(_) | Self::NotTheirs(_) => StatusCode::FORBIDDEN,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
@@ -205,7 +209,13 @@ pub async fn explain(State(_): State<WebState>, visit: Visit, request: Request, 
         response.headers().get(header::CONTENT_TYPE).is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     if is_error && is_bare && !path.starts_with("/static/") && !matches!(path.as_str(), "/healthz" | "/readyz") {
-        response = error_page(&visit, &response, &request_id);
+        let mut explained = error_page(&visit, &response, &request_id);
+        for name in ["retry-after", "ratelimit", "ratelimit-policy"] {
+            if let Some(value) = response.headers().get(name) {
+                explained.headers_mut().insert(name, value.clone());
+            }
+        }
+        response = explained;
     }
     response
         .headers_mut()
@@ -276,6 +286,12 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
         (Some(Error::Conflict(why)), _) => {
             (crate::text::visible(why, 400), "Nothing was changed.".to_owned(), vec![("/webhooks", "Webhooks"), home])
         }
+        (Some(Error::OtherRequest), _) => (
+            "The Idempotency-Key was that of another request.".to_owned(),
+            "Nothing was changed. A key stands for one address and one body for a day; send this with a key of its own."
+                .to_owned(),
+            vec![("/api", "The API"), home],
+        ),
         (Some(Error::NoToken), _) => (
             "A token is needed that holds.".to_owned(),
             "Send `Authorization: Bearer plb_…`, or type it into the form; `plumbline token create --scope alerts:write` makes \

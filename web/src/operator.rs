@@ -57,7 +57,7 @@ impl FromRequestParts<WebState> for Actor {
 
 impl Actor {
     /// Whoever shows a token is judged by it, wherever they sit.
-    async fn of(parts: &Parts, typed: Option<&str>, state: &WebState) -> Result<Actor, Error> {
+    pub(crate) async fn of(parts: &Parts, typed: Option<&str>, state: &WebState) -> Result<Actor, Error> {
         match bearer(&parts.headers).or(typed) {
             Some(text) => Actor::holding(text, state).await,
             None if is_operator(parts) => Ok(Actor { token: None }),
@@ -78,6 +78,12 @@ impl Actor {
             Some(token) if token.title.is_empty() => format!("token {}", token.id),
             Some(token) => token.title.clone(),
         }
+    }
+
+    /// Who that is for as long as there are tokens, whatever they are called: `operator`, or `token` and its number.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.token.as_ref().map_or_else(|| "operator".to_owned(), |token| format!("token {}", token.id))
     }
 
     /// Whether that is allowed.

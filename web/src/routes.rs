@@ -146,6 +146,7 @@ pub fn router(state: WebState) -> Router {
         .route("/static/{file}", get(assets::file))
         .route("/favicon.ico", get(assets::icon))
         // Around all of them, the outermost last
+        .layer(middleware::from_fn_with_state(state.clone(), api::once))
         .layer(Extension(Readers::over(state.store.clone())))
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, TIME_LIMIT))

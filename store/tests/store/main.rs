@@ -11,6 +11,7 @@ mod housekeeping;
 mod incidents;
 mod opening;
 mod record;
+mod repeats;
 mod room;
 mod sources;
 mod speed;

@@ -11,6 +11,7 @@ mod limits;
 mod openapi;
 mod read;
 mod reference;
+mod repeats;
 mod webhooks;
 
 use axum::Router;
@@ -23,6 +24,7 @@ use crate::WebState;
 
 pub use deploys::{deploy_result, tell_deploy};
 pub use export::{ExportTable, forms, tables};
+pub use repeats::once;
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -48,7 +48,10 @@ fn described() -> Value {
         };
         let (method, operation) = match endpoint.does {
             Does::Read => ("get", operation(endpoint, &answer)),
-            Does::Write(schema) => ("post", writing(endpoint, &answer, Some(schema), "202")),
+            Does::Write(schema) => ("post", repeatable(writing(endpoint, &answer, Some(schema), "202"))),
+            Does::Act { method: "post", takes, status } => {
+                ("post", repeatable(writing(endpoint, &answer, takes, status)))
+            }
             Does::Act { method, takes, status } => (method, writing(endpoint, &answer, takes, status)),
         };
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
@@ -137,6 +140,21 @@ fn writing(
     responses.insert("401".to_owned(), problem_answer("A token is needed."));
     responses.insert("403".to_owned(), problem_answer("The token does not allow that."));
     responses.insert("404".to_owned(), problem_answer("What is named is not there, or is somebody else's."));
+    operation
+}
+
+/// The same for one that is done once however often it is asked for with one key.
+fn repeatable(mut operation: Value) -> Value {
+    let key = json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": false,
+        "description": "Of your choosing: for a day the same key with the same body is answered as the first time, and done once.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+    });
+    operation["parameters"].as_array_mut().expect("an operation has parameters").push(key);
+    operation["responses"]["409"] = problem_answer("It contradicts what is there, or is being answered just now.");
+    operation["responses"]["422"] = problem_answer("The `Idempotency-Key` was that of another request.");
     operation
 }
 

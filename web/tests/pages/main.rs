@@ -5,6 +5,7 @@ mod api;
 mod events;
 mod history;
 mod leaving;
+mod repeating;
 mod subscribing;
 mod support;
 mod wide;
