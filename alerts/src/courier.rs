@@ -42,8 +42,12 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Tries kept in one transaction.
 const MOST_KEPT: usize = 200;
 
-/// Messages that may be sent at once after a pause, whatever the pace.
+/// Messages that may be sent at once after a pause, at a pace for people.
 const BURST: f64 = 5.0;
+
+/// For programs, as many as come in so many seconds: what a start or a busy database cost is made up for, or the pace would be
+/// missed for good.
+const BURST_S: f64 = 2.0;
 
 /// The clock, in Unix milliseconds.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -388,9 +392,10 @@ struct Pace {
 impl Pace {
     async fn wait(&mut self, per_minute: i64, is_slowed: bool) {
         let per_second = per_minute.max(1) as f64 / 60.0 / if is_slowed { 2.0 } else { 1.0 };
+        let burst = BURST.max(per_second * BURST_S);
         let now = Instant::now();
-        let earned = self.last.map_or(BURST, |last| (now - last).as_secs_f64() * per_second);
-        self.tokens = (self.tokens + earned).min(BURST);
+        let earned = self.last.map_or(burst, |last| (now - last).as_secs_f64() * per_second);
+        self.tokens = (self.tokens + earned).min(burst);
         self.last = Some(now);
         if self.tokens < 1.0 {
             let missing = Duration::from_secs_f64((1.0 - self.tokens) / per_second);
@@ -468,6 +473,24 @@ async fn write(store: Store, clock: Clock, mut kept: mpsc::Receiver<Keeping>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How long so many messages take at a pace, in seconds.
+    async fn takes(messages: usize, per_minute: i64) -> f64 {
+        let (mut pace, began) = (Pace::default(), Instant::now());
+        for _ in 0..messages {
+            pace.wait(per_minute, false).await;
+        }
+        began.elapsed().as_secs_f64()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pace_leaves_room_for_a_start_and_chats_are_not_flooded() {
+        let took = takes(200, 300).await;
+        assert!((37.9..38.5).contains(&took), "300 a minute and two seconds for the start: {took}");
+        assert!(takes(5, 30).await < 0.01);
+        let sixth = takes(6, 30).await;
+        assert!((1.9..2.2).contains(&sixth), "{sixth}");
+    }
 
     #[test]
     fn only_who_is_too_slow_for_its_pace_has_several_in_flight() {

@@ -12,7 +12,7 @@ use plumbline_store::alerting::{Alert, ByWhat, Group, GroupNews, Kept, READER};
 use plumbline_store::happened::Facts;
 use plumbline_store::hooks::{Endpoint, EndpointState, Mode, NewMessage};
 use plumbline_store::words::EventKind;
-use plumbline_store::{EndpointId, Error, GroupId, RouteId, Store};
+use plumbline_store::{EndpointId, Error, EventId, GroupId, RouteId, Store};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,10 @@ use crate::waiving;
 
 /// Events read at a time.
 const BATCH: u32 = 500;
+
+/// Deliveries that one transaction adds, or a few more: fifty receivers of a thousand events would hold the database for seconds,
+/// and the first message with it.
+const MOST_DELIVERIES: usize = 500;
 
 /// How often events are looked for. With the courier's own look this is most of the way from an event to its first byte.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -58,6 +62,15 @@ pub struct Teller {
     pub bell: Arc<Notify>,
     /// Gives messages their ids.
     pub ids: Arc<Ids>,
+}
+
+/// What came of one transaction's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// The last of them.
+    pub until: EventId,
+    /// Messages for programs.
+    pub messages: usize,
 }
 
 /// A receiver of events with its matcher read.
@@ -142,65 +155,84 @@ impl Teller {
     pub async fn events(&self) -> Result<(bool, bool), Error> {
         let mut from = self.store.begin_reading().await?;
         let (mut read, mut told) = (false, false);
-        loop {
-            let events = self.store.events_after(from, BATCH).await?;
-            let Some(last) = events.last() else { return Ok((read, told)) };
-            let to = last.id;
-            let routes = self.routes().await?;
-            let subscribers = self.subscribers().await?;
-            let (mut changes, mut messages) = (Vec::new(), Vec::new());
-            // Alerts that an event of this batch began or ended are not in the database yet: a key that comes again waits
-            // for the next batch.
-            let (mut seen, mut until) = (HashSet::new(), to);
-            for event in events {
-                let (id, kind) = (event.id, event.kind);
-                if !is_wanted(kind, &subscribers, !routes.is_empty()) {
-                    continue;
-                }
-                let happened = self.store.happened(event).await?;
-                let effect = if routes.is_empty() { None } else { pipeline::effect(&happened) };
-                if let Some((key, effect)) = &effect {
-                    let key = match (effect, &happened.target) {
-                        (Effect::EndsTarget, Some(target)) => format!("target:{}", target.id),
-                        _ => key.clone(),
-                    };
-                    let is_second = seen.contains(&key) || (*effect == Effect::EndsTarget && !seen.is_empty());
-                    if is_second {
-                        until = plumbline_store::EventId(id.0 - 1);
-                        break;
-                    }
-                    seen.insert(key);
-                }
-                let facts = payload::facts(&happened);
-                if let Some((key, effect)) = effect {
-                    let open = match (effect, &happened.target) {
-                        (Effect::EndsTarget, Some(target)) => self.store.open_alerts_of(target.id).await?,
-                        _ => self.store.open_alerts(&key).await?,
-                    };
-                    changes.extend(pipeline::take(&happened, &facts, &routes, &open));
-                }
-                let to = wanting(&subscribers, &happened, &facts);
-                if !to.is_empty() {
-                    let data = payload::event_data(&happened, &self.source);
-                    messages.push(NewMessage {
-                        id: self.ids.next((self.clock)()),
-                        kind: kind.as_str().to_owned(),
-                        event: Some(id.0),
-                        group: None,
-                        at_s: happened.event.at_s,
-                        body: payload::body(kind.as_str(), happened.event.at_s, &self.source, &data),
-                        to,
-                    });
-                }
+        while let Some(taken) = self.some_events(from).await? {
+            if taken.messages > 0 {
+                // The first may leave while the rest is read.
+                self.bell.notify_one();
             }
-            told |= !messages.is_empty();
-            if !self.store.take_events(from, until, &changes, &messages, self.now_s()).await? {
-                tracing::warn!("another process tells events of this database; it goes on");
-                return Ok((read, told));
-            }
+            told |= taken.messages > 0;
             read = true;
-            from = until;
+            from = taken.until;
         }
+        Ok((read, told))
+    }
+
+    /// Reads as many of the events after one as make a good transaction. `None`: there are none, or another process reads them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn some_events(&self, from: EventId) -> Result<Option<Taken>, Error> {
+        let events = self.store.events_after(from, BATCH).await?;
+        let Some(last) = events.last() else { return Ok(None) };
+        let to = last.id;
+        let routes = self.routes().await?;
+        let subscribers = self.subscribers().await?;
+        let (mut changes, mut messages) = (Vec::new(), Vec::new());
+        let mut deliveries = 0;
+        // Alerts that an event of this batch began or ended are not in the database yet: a key that comes again waits
+        // for the next batch.
+        let (mut seen, mut until) = (HashSet::new(), to);
+        for event in events {
+            let (id, kind) = (event.id, event.kind);
+            if !is_wanted(kind, &subscribers, !routes.is_empty()) {
+                continue;
+            }
+            let happened = self.store.happened(event).await?;
+            let effect = if routes.is_empty() { None } else { pipeline::effect(&happened) };
+            if let Some((key, effect)) = &effect {
+                let key = match (effect, &happened.target) {
+                    (Effect::EndsTarget, Some(target)) => format!("target:{}", target.id),
+                    _ => key.clone(),
+                };
+                let is_second = seen.contains(&key) || (*effect == Effect::EndsTarget && !seen.is_empty());
+                if is_second {
+                    until = EventId(id.0 - 1);
+                    break;
+                }
+                seen.insert(key);
+            }
+            let facts = payload::facts(&happened);
+            if let Some((key, effect)) = effect {
+                let open = match (effect, &happened.target) {
+                    (Effect::EndsTarget, Some(target)) => self.store.open_alerts_of(target.id).await?,
+                    _ => self.store.open_alerts(&key).await?,
+                };
+                changes.extend(pipeline::take(&happened, &facts, &routes, &open));
+            }
+            let to = wanting(&subscribers, &happened, &facts);
+            deliveries += to.len();
+            if !to.is_empty() {
+                let data = payload::event_data(&happened, &self.source);
+                messages.push(NewMessage {
+                    id: self.ids.next((self.clock)()),
+                    kind: kind.as_str().to_owned(),
+                    event: Some(id.0),
+                    group: None,
+                    at_s: happened.event.at_s,
+                    body: payload::body(kind.as_str(), happened.event.at_s, &self.source, &data),
+                    to,
+                });
+            }
+            if deliveries >= MOST_DELIVERIES {
+                until = id;
+                break;
+            }
+        }
+        if !self.store.take_events(from, until, &changes, &messages, self.now_s()).await? {
+            tracing::warn!("another process tells events of this database; it goes on");
+            return Ok(None);
+        }
+        Ok(Some(Taken { until, messages: messages.len() }))
     }
 
     /// Tells what waits, and what a group has to say again. Gives whether a message came of it.
@@ -470,7 +502,7 @@ impl Teller {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn cursor(&self) -> Result<plumbline_store::EventId, Error> {
+    pub async fn cursor(&self) -> Result<EventId, Error> {
         self.store.event_cursor(READER).await
     }
 }

@@ -294,3 +294,23 @@ async fn a_name_that_leads_inside_is_not_called_even_when_it_first_led_outside()
         assert!(error.contains("not one we may call"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn many_receivers_of_many_events_are_written_in_steps_so_that_the_first_message_leaves_soon() {
+    let world = World::new().await;
+    for n in 0..50 {
+        world.endpoint(&format!("r{n}"), "http://127.0.0.1:1/", Mode::Events).await;
+    }
+    for subject in 0..40 {
+        world.event(EventKind::TargetDown, None, subject, None).await;
+    }
+    let mut from = world.store.begin_reading().await.unwrap();
+    let mut steps = Vec::new();
+    while let Some(taken) = world.teller.some_events(from).await.unwrap() {
+        steps.push(taken.messages);
+        assert_eq!(world.teller.cursor().await.unwrap(), taken.until);
+        from = taken.until;
+    }
+    assert_eq!(steps, [10, 10, 10, 10], "five hundred deliveries each");
+    assert_eq!(world.store.backlog(None).await.unwrap().pending, 2_000);
+}
