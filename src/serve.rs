@@ -4,11 +4,13 @@
 //! finish for `crawl.drain_s` and give the rest back, the web server answers what it has begun.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use axum::Router;
 use plumbline_alerts::Weight;
 use plumbline_alerts::desk::Desk;
 use plumbline_crawler::progress::Progress;
@@ -40,6 +42,9 @@ const NEWS_EVERY: Duration = Duration::from_secs(2);
 
 /// When due surfaces are looked for.
 const ROUND_CRON: &str = "*/5 * * * * *";
+
+/// When is looked whether the snapshot of last month is there: each hour, so that a restart in the night loses no month.
+const SNAPSHOT_CRON: &str = "0 15 * * * *";
 
 /// When registries are looked at whose pass is due.
 const REGISTRY_CRON: &str = "*/10 * * * * *";
@@ -102,9 +107,13 @@ async fn serve(mut origin: Origin, address: SocketAddr, is_sample: bool) -> Resu
         numbers: crate::numbers::since_start,
     };
     tracing::info!("the dashboard is on http://{address}");
-    let served =
-        axum::serve(listener, plumbline_web::router(state).into_make_service_with_connect_info::<SocketAddr>())
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
+    let router = plumbline_web::router(state);
+    let snapshots =
+        Snapshots { present: present.clone(), store: store.clone(), router: router.clone(), busy: Arc::default() };
+    let beside = tasks.clone();
+    scheduler.add(job(SNAPSHOT_CRON, move || drop(beside.spawn(snapshots.clone().take())))?).await?;
+    let served = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(stop.clone().cancelled_owned());
     let web = tokio::spawn(served.into_future());
 
     stop.cancelled().await;
@@ -235,6 +244,32 @@ async fn schedule(
     scheduler.add(job(REGISTRY_CRON, move || walk.walk_all())?).await?;
     scheduler.start().await?;
     Ok(scheduler)
+}
+
+/// Takes the month that ended last.
+#[derive(Clone)]
+struct Snapshots {
+    present: Present,
+    store: Store,
+    router: Router,
+    busy: Arc<Mutex<()>>,
+}
+
+impl Snapshots {
+    /// Where there is a folder, it is wished, and the month is not there yet.
+    async fn take(self) {
+        let Ok(_busy) = self.busy.try_lock() else { return };
+        let web = self.present.borrow().settings.web.clone();
+        if web.snapshots.is_empty() || !web.take_snapshots {
+            return;
+        }
+        let today = chrono::Utc::now().date_naive();
+        match crate::snapshot::take_last(&self.store, &self.router, Path::new(&web.snapshots), today).await {
+            Ok(None) => {}
+            Ok(Some(folder)) => tracing::info!("the snapshot {} was taken", folder.display()),
+            Err(error) => tracing::error!("the snapshot of last month was not taken: {error:#}"),
+        }
+    }
 }
 
 fn job(cron: &str, turn: impl Fn() + Send + Sync + Clone + 'static) -> Result<Job> {

@@ -109,8 +109,10 @@ plumbline_rules::settings! {
         pub name: String = "Plumbline".to_owned(),
         /// The address people reach it at, for links in messages. Empty: made from `listen`.
         pub public_url: String = String::new(),
-        /// The folder that `plumbline snapshot` fills; what is in it is handed out at /snapshots. Empty: nothing is.
+        /// The folder of monthly snapshots; what is in it is handed out at /snapshots. Empty: nothing is.
         pub snapshots: String = String::new(),
+        /// Whether `serve` takes them by itself: of the month that ended last, as soon as it has ended, where there is a folder.
+        pub take_snapshots: bool = true,
     }
 }
 
