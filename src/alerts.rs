@@ -11,6 +11,7 @@ use plumbline_alerts::{waiving, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
 use plumbline_store::{AlertId, Store};
+use serde_json::{Value, json};
 
 use crate::settings::{Options, Settings};
 use crate::{telling, wiring};
@@ -166,6 +167,8 @@ async fn act(settings: &Settings, store: &Store, command: &Command, now_s: i64) 
             if !store.acknowledge(AlertId(*id), &by.by, note, until_s, now_s).await? {
                 bail!("no alert of number {id} is open");
             }
+            let after = json!({ "by": by.by, "note": note, "until_s": until_s });
+            wiring::note(store, "alert.acknowledge", format!("alert:{id}"), after).await?;
             println!("Alert {id} is taken on by {}.", by.by);
             Ok(())
         }
@@ -188,6 +191,7 @@ async fn act(settings: &Settings, store: &Store, command: &Command, now_s: i64) 
             preview(store, matcher).await?;
             if !dry_run {
                 let id = store.add_silence(&silence).await?;
+                wiring::note(store, "silence.add", format!("silence:{id}"), json!(silence)).await?;
                 println!("Silence {id} holds until {}.", rfc3339(silence.ends_s));
             }
             Ok(())
@@ -226,7 +230,9 @@ async fn act(settings: &Settings, store: &Store, command: &Command, now_s: i64) 
                 println!("  {} to {}", rfc3339(began), rfc3339(end));
             }
             if !dry_run {
-                println!("Maintenance {} is planned.", store.add_maintenance(&window).await?);
+                let id = store.add_maintenance(&window).await?;
+                wiring::note(store, "maintenance.add", format!("maintenance:{id}"), json!(window)).await?;
+                println!("Maintenance {id} is planned.");
             }
             Ok(())
         }
@@ -298,6 +304,7 @@ async fn waive(store: &Store, waiver: &Waiver, is_dry: bool, now_s: i64) -> Resu
     if !is_dry {
         let id = store.add_waiver(waiver).await?;
         waiving::apply(store, now_s).await?;
+        wiring::note(store, "waiver.add", format!("waiver:{id}"), json!(waiver)).await?;
         println!("Waiver {id} holds until {}.", rfc3339(waiver.ends_s));
     }
     Ok(())
@@ -338,15 +345,16 @@ async fn end(store: &Store, what: &str, id: i64, now_s: i64) -> Result<()> {
     if origin == Some(Origin::File) {
         bail!("{what} {id} stands in the settings file and is ended there");
     }
-    let ended = match what {
-        "silence" => store.end_silence(id, now_s).await?,
-        "maintenance" => store.end_maintenance(id, now_s).await?,
-        _ => store.end_waiver(id, now_s).await?,
+    let (ended, action) = match what {
+        "silence" => (store.end_silence(id, now_s).await?, "silence.end"),
+        "maintenance" => (store.end_maintenance(id, now_s).await?, "maintenance.end"),
+        _ => (store.end_waiver(id, now_s).await?, "waiver.end"),
     };
     if !ended {
         bail!("no {what} of number {id} holds");
     }
     waiving::apply(store, now_s).await?;
+    wiring::note(store, action, format!("{what}:{id}"), Value::Null).await?;
     println!("The {what} {id} is over.");
     Ok(())
 }

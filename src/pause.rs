@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use plumbline_store::words::TargetKind;
 use plumbline_store::{Store, TargetId};
+use serde_json::Value;
 
 use crate::settings::{Options, Settings};
 use crate::wiring;
@@ -30,10 +31,15 @@ pub fn run(options: &Options, arguments: &Arguments, is_paused: bool) -> Result<
         match &arguments.target {
             None => {
                 store.pause_all(is_paused, now_s).await?;
+                let action = if is_paused { "crawls.pause" } else { "crawls.resume" };
+                wiring::note(&store, action, "crawls".to_owned(), Value::Null).await?;
                 println!("Everything is {word}.");
             }
             Some(key) => {
-                store.set_paused(target(&store, key).await?, is_paused, now_s).await?;
+                let target = target(&store, key).await?;
+                store.set_paused(target, is_paused, now_s).await?;
+                let action = if is_paused { "target.pause" } else { "target.resume" };
+                wiring::note(&store, action, format!("target:{target}"), Value::Null).await?;
                 println!("{key} is {word}.");
             }
         }

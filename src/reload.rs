@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use plumbline_crawler::Crawler;
 use plumbline_crawler::walk::RegistrySource;
 use plumbline_store::SourceId;
+use plumbline_store::audit::Noted;
 use plumbline_store::housekeeping::Retention;
 use plumbline_web::SiteSettings;
 use tokio::signal::unix::{SignalKind, signal};
@@ -153,6 +154,14 @@ impl Reload {
         if settings.alerts.enabled {
             telling::apply(&settings, &crawler.store, crawler.now_s()).await?;
         }
+        let noted = Noted {
+            actor: "settings file".to_owned(),
+            action: "settings.reload",
+            entity: "settings".to_owned(),
+            after: Some(serde_json::json!({ "changed": changed(&before.settings, &settings)? })),
+            ..Noted::default()
+        };
+        crawler.store.note(&noted, crawler.now_s()).await?;
         let is_sample = self.origin.sample.is_some();
         self.site.send_replace(Arc::new(serve::site(&settings, &crawler, is_sample)));
         self.retention.send_replace(settings.retention.clone());
@@ -163,6 +172,13 @@ impl Reload {
 
 fn is_still_named(registry: &RegistrySource, settings: &Settings) -> bool {
     settings.targets().registries.contains(&registry.settings)
+}
+
+/// The groups of settings that differ, by name: what they hold may be secret.
+fn changed(before: &Settings, after: &Settings) -> Result<Vec<String>> {
+    let (before, after) = (serde_json::to_value(before)?, serde_json::to_value(after)?);
+    let groups = after.as_object().into_iter().flatten();
+    Ok(groups.filter(|(name, group)| before[name.as_str()] != **group).map(|(name, _)| name.clone()).collect())
 }
 
 /// Puts back what cannot change while the process runs, and names it.
@@ -200,6 +216,18 @@ mod tests {
         assert_eq!(keep_until_restart(&before, &mut after), ["web.listen", "database"]);
         assert_eq!((&after.database, &after.web.listen), (&before.database, &before.web.listen));
         assert_eq!(after.crawl.workers, 3, "the rest is as it was asked for");
+    }
+
+    #[test]
+    fn a_change_of_settings_is_noted_by_the_names_of_its_groups() {
+        let before = Settings::default();
+        let mut after = Settings::default();
+        after.crawl.workers = 3;
+        after.web.name = "Harbour".to_owned();
+        let mut names = changed(&before, &after).expect("settings can be written");
+        names.sort_unstable();
+        assert_eq!(names, ["crawl", "web"]);
+        assert!(changed(&before, &before).expect("settings can be written").is_empty());
     }
 
     #[tokio::test]

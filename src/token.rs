@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use chrono::DateTime;
 use plumbline_store::Store;
 use plumbline_store::tokens::{NewToken, Scope, TokenRow, text_of};
+use serde_json::{Value, json};
 
 use crate::settings::{Options, Settings};
 use crate::wiring;
@@ -82,6 +83,8 @@ async fn create(store: &Store, asked: &Create, now_s: i64) -> Result<()> {
         expires_s: asked.expires.map(|days| now_s + i64::from(days) * 86_400),
     };
     let made = store.create_token(&text, &token, now_s).await?;
+    let after = json!({ "title": made.title, "scopes": made.scopes, "owner": made.owner, "expires_s": made.expires_s });
+    wiring::note(store, "token.add", format!("token:{}", made.id), after).await?;
     // The text alone on standard output, so that it can be taken from there.
     eprintln!("Token {} for {}. It is shown this once:", made.id, scopes(&made));
     println!("{text}");
@@ -118,6 +121,7 @@ async fn revoke(store: &Store, id: i64, now_s: i64) -> Result<()> {
     if !store.revoke_token(id, now_s).await? {
         bail!("no token of number {id} holds");
     }
+    wiring::note(store, "token.revoke", format!("token:{id}"), Value::Null).await?;
     println!("Token {id} holds no more.");
     Ok(())
 }

@@ -16,6 +16,7 @@ use plumbline_alerts::retry;
 use plumbline_alerts::signature::{self, Key};
 use plumbline_alerts::wire::Answer;
 use plumbline_store::hooks::{DeliveryState, Endpoint};
+use serde_json::{Value, json};
 
 use crate::settings::{Options, Settings};
 use crate::telling::{self, Telling};
@@ -112,6 +113,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
             Command::Enable { name } => {
                 let endpoint = store.endpoint(name).await?;
                 store.enable_endpoint(endpoint.id, true, "", now_s).await?;
+                wiring::note(&store, "webhook.resume", format!("webhook:{name}"), Value::Null).await?;
                 println!("{name} is sent to again.");
                 ExitCode::SUCCESS
             }
@@ -200,6 +202,8 @@ async fn replay(
         let since_s = since.map(chrono::DateTime::parse_from_rfc3339).transpose().context("--since")?;
         let since_s = since_s.map_or(0, |at| at.timestamp());
         let many = store.replay_since(endpoint.id, since_s, now_s).await?;
+        let what = json!({ "since_s": since_s, "messages": many });
+        wiring::note(store, "webhook.replay", format!("webhook:{name}"), what).await?;
         println!("{many} messages are sent to {name} again.");
         return Ok(ExitCode::SUCCESS);
     };
@@ -221,6 +225,8 @@ async fn replay(
     if !found {
         bail!("there is no message {message} for {name}");
     }
+    let what = json!({ "message": message, "as_new": as_new });
+    wiring::note(store, "webhook.replay", format!("webhook:{name}"), what).await?;
     Ok(ExitCode::SUCCESS)
 }
 

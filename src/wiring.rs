@@ -15,6 +15,7 @@ use plumbline_crawler::witness::Witness;
 use plumbline_crawler::{Budget, Clock, Crawler, opt_out};
 use plumbline_rules::judge::Given;
 use plumbline_rules::rule_settings::RuleSetting;
+use plumbline_store::audit::Noted;
 use plumbline_store::steering::OptOuts;
 use plumbline_store::words::SourceKind;
 use plumbline_store::{RulesetId, Store};
@@ -54,6 +55,19 @@ pub fn start_log(settings: &LogSettings) -> Result<()> {
 pub async fn open(settings: &Settings) -> Result<Store> {
     let database = &settings.database;
     Store::open(database).await.with_context(|| format!("database {}", shown(database)))
+}
+
+/// Notes in the audit what a command changed.
+pub async fn note(store: &Store, action: &'static str, entity: String, after: serde_json::Value) -> Result<()> {
+    let who = std::env::var("USER").map_or_else(|_| String::new(), |user| format!(" ({user})"));
+    let noted = Noted {
+        actor: format!("command line{who}"),
+        action,
+        entity,
+        after: Some(after).filter(|after| !after.is_null()),
+        ..Noted::default()
+    };
+    store.note(&noted, chrono::Utc::now().timestamp()).await.context("the audit")
 }
 
 /// An address without its password.

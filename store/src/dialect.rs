@@ -297,6 +297,7 @@ tables! {
     Silence = "silence",
     Waiver = "waiver",
     Maintenance = "maintenance",
+    Audit = "audit",
 }
 
 /// The one writing transaction. Dropping it without [`Writing::commit`] undoes everything.

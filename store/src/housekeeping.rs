@@ -43,6 +43,8 @@ settings! {
         pub lease_days: u32 = 1,
         /// The sizes of tables.
         pub size_days: u32 = 400,
+        /// Who changed what.
+        pub audit_days: u32 = 730,
     }
 }
 
@@ -69,6 +71,8 @@ words! {
         Leases = "leases",
         /// Sizes of tables.
         Sizes = "sizes",
+        /// Who changed what.
+        Audit = "audit",
     }
 }
 
@@ -140,7 +144,9 @@ impl Store {
             Job::Crawls => self.kept_crawls(before).await?,
             Job::Events => self.kept_events().await?,
             Job::Documents => self.kept_documents().await?,
-            Job::Probes | Job::Sessions | Job::Reach | Job::Refuted | Job::Leases | Job::Sizes => Kept::new(),
+            Job::Probes | Job::Sessions | Job::Reach | Job::Refuted | Job::Leases | Job::Sizes | Job::Audit => {
+                Kept::new()
+            },
         };
         Ok(Sweep { job, before, kept, position: Some((i64::MIN, i64::MIN)), rows: 0 })
     }
@@ -192,6 +198,7 @@ impl Store {
             Job::Reach => self.short_reach(before, after).await,
             Job::Refuted => self.old_refuted(before, after).await,
             Job::Leases => self.old_leases(before, after).await,
+            Job::Audit => self.old_audit(before, after).await,
         }?;
         sweep.rows += found.rows.len() as u64;
         sweep.position = found.next;
@@ -230,6 +237,24 @@ impl Store {
              FROM lease
              WHERE until_s < $1 AND (until_s > $2 OR (until_s = $2 AND subject_id > $3))
              ORDER BY until_s, subject_id
+             LIMIT $4",
+        )
+        .bind(before_s)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(STEP as i64)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        found(&rows, STEP)
+    }
+
+    /// The newest row stays: numbers are counted on from it.
+    async fn old_audit(&self, before_s: i64, after: Key) -> Result<Found> {
+        let rows = sqlx::query(
+            "SELECT at_s, id
+             FROM audit
+             WHERE at_s < $1 AND (at_s > $2 OR (at_s = $2 AND id > $3)) AND id < (SELECT MAX(newest.id) FROM audit newest)
+             ORDER BY at_s, id
              LIMIT $4",
         )
         .bind(before_s)
@@ -517,6 +542,7 @@ fn before(job: Job, retention: &Retention, now_s: i64) -> i64 {
         Job::Reach => second(retention.reach_days),
         Job::Refuted => second(retention.refuted_days),
         Job::Leases => second(retention.lease_days),
+        Job::Audit => second(retention.audit_days),
     }
 }
 
@@ -581,6 +607,7 @@ async fn delete(w: &mut Writing, job: Job, (key, second): Key) -> Result<()> {
         Job::Documents => sqlx::query("UPDATE document SET body = NULL WHERE id = $1").bind(key),
         Job::Reach => return join(w, key, second).await,
         Job::Refuted => sqlx::query("DELETE FROM finding WHERE id = $1").bind(second),
+        Job::Audit => sqlx::query("DELETE FROM audit WHERE id = $1").bind(second),
         Job::Leases => sqlx::query("DELETE FROM lease WHERE until_s = $1 AND subject_id = $2").bind(key).bind(second),
     };
     gone.execute(w.on()).await?;

@@ -20,7 +20,7 @@
 //! [`doctor`] counts everything again, [`backup`] makes copies.
 //!
 //! Telling: [`happened`] is an event with all a reader needs, [`alerting`] keeps alerts and groups, [`hooks`] receivers and
-//! how far each message came. [`repeats`] keeps answers for whoever asks twice.
+//! how far each message came. [`repeats`] keeps answers for whoever asks twice, [`audit`] who changed what.
 //!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
@@ -30,6 +30,7 @@
 mod ahead;
 pub mod alerting;
 pub mod attributes;
+pub mod audit;
 pub mod backup;
 pub mod cohorts;
 pub mod conversations;

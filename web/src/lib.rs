@@ -11,10 +11,11 @@
 //! - [`api`] the same for programs, and what they tell, [`export`] rows as tables, [`atom`] feeds, [`openmetrics`] numbers, [`week`] weeks,
 //!   [`events`] what happened, as it happens;
 //! - [`words`] the words people read, [`text`] strangers' words made harmless, numbers and times, [`filters`] both for templates;
-//! - [`checker`] what judges an address on the spot, given by the binary; [`operator`] who may change anything;
+//! - [`checker`] what judges an address on the spot, given by the binary; [`operator`] who may change anything, [`acting`] what they do and that it is noted;
 //! - [`error`] what is shown when there is no page, [`cache`] how long answers keep, [`assets`] stylesheet and icon;
 //! - [`status`] what the crawler is doing, filled by the binary.
 
+mod acting;
 mod api;
 mod assets;
 mod atom;

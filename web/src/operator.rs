@@ -13,9 +13,11 @@ use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use plumbline_alerts::matcher::Matcher;
+use plumbline_store::audit::Noted;
 use plumbline_store::tokens::{Scope, TokenRow};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::WebState;
 use crate::error::Error;
@@ -25,19 +27,20 @@ const LONGEST_FORM: usize = 256 * 1024;
 
 /// The person at this machine, or whoever shows a token that allows everything; taking one as an argument keeps everybody else
 /// out of a handler.
-#[derive(Debug, Clone, Copy)]
-pub struct Operator;
+#[derive(Debug, Clone)]
+pub struct Operator(pub Actor);
 
 impl FromRequestParts<WebState> for Operator {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Error> {
-        if let Some(text) = bearer(&parts.headers) {
-            let actor = Actor::holding(text, state).await?;
-            actor.must_allow(Scope::Admin)?;
-            return actor.must_be_unlimited().map(|()| Self);
+        if bearer(&parts.headers).is_none() && !is_operator(parts) {
+            return Err(Error::NotYours);
         }
-        if is_operator(parts) { Ok(Self) } else { Err(Error::NotYours) }
+        let actor = Actor::of(parts, None, state).await?;
+        actor.must_allow(Scope::Admin)?;
+        actor.must_be_unlimited()?;
+        Ok(Self(actor))
     }
 }
 
@@ -45,6 +48,7 @@ impl FromRequestParts<WebState> for Operator {
 #[derive(Debug, Clone)]
 pub struct Actor {
     token: Option<TokenRow>,
+    from: Option<IpAddr>,
 }
 
 impl FromRequestParts<WebState> for Actor {
@@ -58,16 +62,41 @@ impl FromRequestParts<WebState> for Actor {
 impl Actor {
     /// Whoever shows a token is judged by it, wherever they sit.
     pub(crate) async fn of(parts: &Parts, typed: Option<&str>, state: &WebState) -> Result<Actor, Error> {
+        let from = peer(parts);
         match bearer(&parts.headers).or(typed) {
-            Some(text) => Actor::holding(text, state).await,
-            None if is_operator(parts) => Ok(Actor { token: None }),
+            Some(text) => {
+                let token = state.store.token(text, (state.now)()).await?.ok_or(Error::NoToken)?;
+                Ok(Actor { token: Some(token), from })
+            }
+            None if is_operator(parts) => Ok(Actor { token: None, from }),
             None => Err(Error::NoToken),
         }
     }
 
-    async fn holding(text: &str, state: &WebState) -> Result<Actor, Error> {
-        let token = state.store.token(text, (state.now)()).await?;
-        token.map(|token| Actor { token: Some(token) }).ok_or(Error::NoToken)
+    /// As the audit names it: a token by its number, title and scopes.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let Some(token) = &self.token else { return "operator".to_owned() };
+        let scopes = token.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ");
+        let title = if token.title.is_empty() { String::new() } else { format!(" “{}”", token.title) };
+        let owner = token.owner.as_ref().map_or_else(String::new, |owner| format!(", only {owner}"));
+        format!("token {}{title} ({scopes}{owner})", token.id)
+    }
+
+    /// Notes what was done in the audit: the action, what it was done to, and how that was and is, without secrets.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn note(
+        &self,
+        state: &WebState,
+        action: &'static str,
+        entity: String,
+        (before, after): (Option<Value>, Option<Value>),
+    ) -> Result<(), Error> {
+        let ip = self.from.map(|ip| ip.to_canonical().to_string());
+        let noted = Noted { actor: self.in_full(), action, entity, before, after, ip };
+        Ok(state.store.note(&noted, (state.now)()).await?)
     }
 
     /// As authors of silences and the like are named.
@@ -159,8 +188,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether a request is the operator's.
 pub fn is_operator(parts: &Parts) -> bool {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-    is_from_here(peer, &parts.headers)
+    is_from_here(peer(parts), &parts.headers)
+}
+
+/// Who is at the other end of the connection.
+fn peer(parts: &Parts) -> Option<IpAddr> {
+    parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())
 }
 
 fn is_from_here(peer: Option<IpAddr>, headers: &HeaderMap) -> bool {
@@ -195,6 +228,18 @@ mod tests {
             map.insert(header::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
         }
         is_from_here(Some(peer.parse().unwrap()), &map)
+    }
+
+    #[test]
+    fn a_bearer_is_read_whatever_its_case() {
+        let bearer_of = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, header::HeaderValue::from_static(text))]);
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(bearer_of("Bearer plb_1").as_deref(), Some("plb_1"));
+        assert_eq!(bearer_of("bearer  plb_1 ").as_deref(), Some("plb_1"));
+        assert_eq!(bearer_of("Basic plb_1"), None);
+        assert_eq!(bearer_of("plb_1"), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::events::Readers;
 use crate::pages::{
-    about, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
+    about, audit, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
     overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets, theme,
     timeline,
 };
@@ -84,6 +84,7 @@ pub fn router(state: WebState) -> Router {
         .route("/crawls/{id}", get(crawl::show))
         .route("/about/crawler", get(about::show))
         .route("/settings/about", get(instance::show))
+        .route("/settings/audit", get(audit::show))
         // Alerts and whom they are told to
         .route("/alerts", get(alerts::show))
         .route("/alerts/groups/{id}", get(alerts::group))

@@ -1,6 +1,7 @@
 //! Every function of the store, by one body on SQLite and on PostgreSQL.
 
 mod alerting;
+mod audit;
 mod backup;
 mod cohorts;
 mod confirmed;

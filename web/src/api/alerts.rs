@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, post};
 use axum::{Json, Router};
 use plumbline_alerts::quiet::{self, moment};
-use plumbline_alerts::{waiving, zones};
+use plumbline_alerts::zones;
 use plumbline_store::AlertId;
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use super::Page;
 use super::webhooks::{Wish, body};
 use crate::WebState;
+use crate::acting::{self, TakenOn};
 use crate::error::Error;
 use crate::operator::Actor;
-use crate::pages::alerts::must_be_theirs;
-use crate::pages::quiet::{matcher, may_end, would_cover};
+use crate::pages::quiet::{matcher, would_cover};
 
 /// Alerts on a page, and open ones that a preview looks at.
 const SHOWN: i64 = 200;
@@ -253,16 +253,11 @@ async fn acknowledge(
 ) -> Result<Response, Error> {
     actor.must_allow(Scope::AlertsWrite)?;
     let asked = body(sent)?;
-    must_be_theirs(&state, &actor, AlertId(id)).await?;
     if asked.note.trim().is_empty() || asked.hours.is_some_and(|hours| !(1..=8_760).contains(&hours)) {
         return Err(Error::BadForm("A note is needed, and hours from 1 to 8760.".to_owned()));
     }
-    let now_s = (state.now)();
-    let until_s = asked.hours.map(|hours| now_s + hours * 3_600);
-    if !state.store.acknowledge(AlertId(id), &actor.name(), &asked.note, until_s, now_s).await? {
-        return Err(Error::NotFound { what: "open alert", asked: id.to_string() });
-    }
-    let alert = state.store.alert(AlertId(id)).await?;
+    let taken = TakenOn { note: &asked.note, who: None, hours: asked.hours };
+    let alert = acting::acknowledge(&state, &actor, AlertId(id), taken, (state.now)()).await?;
     Ok(Json(alert.map(row)).into_response())
 }
 
@@ -303,7 +298,7 @@ async fn add_silence(
     actor.must_allow(Scope::AlertsWrite)?;
     let (asked, now_s) = (body(sent)?, (state.now)());
     actor.must_cover(&asked.r#match)?;
-    let mut silence = Silence {
+    let silence = Silence {
         id: 0,
         matcher: asked.r#match.trim().to_owned(),
         reason: asked.reason,
@@ -321,7 +316,7 @@ async fn add_silence(
     if wish.dry_run {
         return Ok(Json(covered(&state, &silence.matcher).await?).into_response());
     }
-    silence.id = state.store.add_silence(&silence).await?;
+    let silence = acting::add_silence(&state, &actor, silence).await?;
     Ok((StatusCode::CREATED, Json(silence_row(&silence, now_s))).into_response())
 }
 
@@ -349,7 +344,7 @@ async fn add_waiver(
     actor.must_allow(Scope::AlertsWrite)?;
     let (asked, now_s) = (body(sent)?, (state.now)());
     actor.must_cover(&asked.r#match)?;
-    let mut waiver = Waiver {
+    let waiver = Waiver {
         id: 0,
         rule: asked.rule.trim().to_owned(),
         matcher: asked.r#match.trim().to_owned(),
@@ -365,8 +360,7 @@ async fn add_waiver(
         let would = would_cover(&state, &waiver.rule, &waiver.matcher).await?;
         return Ok(Json(json!({ "dry_run": true, "covers": would })).into_response());
     }
-    waiver.id = state.store.add_waiver(&waiver).await?;
-    waiving::apply(&state.store, now_s).await?;
+    let waiver = acting::add_waiver(&state, &actor, waiver).await?;
     Ok((StatusCode::CREATED, Json(waiver_row(&waiver, now_s))).into_response())
 }
 
@@ -398,7 +392,7 @@ async fn add_maintenance(
     actor.must_allow(Scope::AlertsWrite)?;
     let (asked, now_s) = (body(sent)?, (state.now)());
     actor.must_cover(&asked.r#match)?;
-    let mut window = Maintenance {
+    let window = Maintenance {
         id: 0,
         title: asked.title,
         matcher: asked.r#match.trim().to_owned(),
@@ -417,48 +411,26 @@ async fn add_maintenance(
         preview["next"] = json!(zones::next_windows(&window, now_s, 3));
         return Ok(Json(preview).into_response());
     }
-    window.id = state.store.add_maintenance(&window).await?;
+    let window = acting::add_maintenance(&state, &actor, window).await?;
     Ok((StatusCode::CREATED, Json(window_row(&window, now_s))).into_response())
 }
 
 /// `DELETE /api/v1/silences/{id}`
 async fn end_silence(actor: Actor, State(state): State<WebState>, Path(id): Path<i64>) -> Result<StatusCode, Error> {
     actor.must_allow(Scope::AlertsWrite)?;
-    let now_s = (state.now)();
-    let silences = state.store.silences(now_s).await?;
-    let kept = silences.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("silence", id, kept, &actor)?;
-    gone("silence", id, state.store.end_silence(id, now_s).await?)
+    acting::end_silence(&state, &actor, id, (state.now)()).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// `DELETE /api/v1/waivers/{id}`
 async fn end_waiver(actor: Actor, State(state): State<WebState>, Path(id): Path<i64>) -> Result<StatusCode, Error> {
     actor.must_allow(Scope::AlertsWrite)?;
-    let now_s = (state.now)();
-    let waivers = state.store.waivers(now_s).await?;
-    let kept = waivers.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("waiver", id, kept, &actor)?;
-    let was_there = state.store.end_waiver(id, now_s).await?;
-    waiving::apply(&state.store, now_s).await?;
-    gone("waiver", id, was_there)
+    acting::end_waiver(&state, &actor, id, (state.now)()).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// `DELETE /api/v1/maintenance/{id}`
-async fn end_maintenance(
-    actor: Actor,
-    State(state): State<WebState>,
-    Path(id): Path<i64>,
-) -> Result<StatusCode, Error> {
+async fn end_maintenance(actor: Actor, State(state): State<WebState>, Path(id): Path<i64>) -> Result<StatusCode, Error> {
     actor.must_allow(Scope::AlertsWrite)?;
-    let now_s = (state.now)();
-    let windows = state.store.maintenances(now_s).await?;
-    let kept = windows.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("maintenance window", id, kept, &actor)?;
-    gone("maintenance window", id, state.store.end_maintenance(id, now_s).await?)
-}
-
-fn gone(what: &'static str, id: i64, was_there: bool) -> Result<StatusCode, Error> {
-    if was_there { Ok(StatusCode::NO_CONTENT) } else { Err(Error::NotFound { what, asked: id.to_string() }) }
+    acting::end_maintenance(&state, &actor, id, (state.now)()).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// What is written; what is read stands in the table.

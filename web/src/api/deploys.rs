@@ -13,14 +13,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use plumbline_store::deploys::{DeployFinding, FailOn, Marker, Outcome, Whose, judged};
-use plumbline_store::tokens::{Scope, TokenRow};
+use plumbline_store::tokens::Scope;
 use plumbline_store::{DeployId, TargetId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
 use crate::error::Error;
-use crate::operator::is_operator;
+use crate::operator::Actor;
 
 /// The longest that a result is waited for, in seconds.
 const LONGEST_WAIT_S: u64 = 300;
@@ -80,43 +80,23 @@ impl IntoResponse for Refusal {
 
 /// Whoever may write: the holder of a token, or the person at this machine.
 #[derive(Debug, Clone)]
-pub struct Writer {
-    token: Option<TokenRow>,
-}
+pub struct Writer(Actor);
 
 impl FromRequestParts<WebState> for Writer {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Refusal> {
-        let shown = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        // Whoever shows a token is judged by it, wherever they sit.
-        match shown.and_then(bearer) {
-            Some(text) => {
-                let token = state.store.token(text, (state.now)()).await?;
-                token.map(|token| Writer { token: Some(token) }).ok_or(Refusal::Unknown)
-            }
-            None if shown.is_none() && is_operator(parts) => Ok(Writer { token: None }),
-            None => Err(Refusal::Unknown),
+        match Actor::of(parts, None, state).await {
+            Ok(actor) => Ok(Writer(actor)),
+            Err(Error::NoToken) => Err(Refusal::Unknown),
+            Err(error) => Err(Refusal::Failed(error)),
         }
     }
-}
-
-fn bearer(shown: &str) -> Option<&str> {
-    let (scheme, text) = shown.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
 impl Writer {
     fn must_allow(&self, scope: Scope) -> Result<(), Refusal> {
-        match &self.token {
-            Some(token) if !token.allows(scope) => Err(Refusal::Forbidden(scope.as_str())),
-            _ => Ok(()),
-        }
-    }
-
-    /// The one owner whose targets may be touched; `None`: all.
-    fn owner(&self) -> Option<&str> {
-        self.token.as_ref()?.owner.as_deref()
+        self.0.must_allow(scope).map_err(|_| Refusal::Forbidden(scope.as_str()))
     }
 }
 
@@ -183,7 +163,7 @@ pub async fn tell_deploy(
     let Json(body) = body.map_err(|error| Refusal::Bad(error.body_text()))?;
     let now_s = (state.now)();
     let marker = marker(&body, now_s)?;
-    let targets = targets(&state, &body, writer.owner()).await?;
+    let targets = targets(&state, &body, writer.0.owner()).await?;
     let (mut deploys, mut surfaces_due) = (Vec::with_capacity(targets.len()), 0);
     for target in targets {
         let id = state.store.mark_deploy(target, &marker).await?;
@@ -193,6 +173,15 @@ pub async fn tell_deploy(
         deploys.push(AcceptedDeploy { id: id.0, target: target.0, result_url: result_url(id) });
     }
     let first = deploys.first().ok_or_else(|| Refusal::Missing("no target is meant".to_owned()))?;
+    let told = serde_json::json!({
+        "targets": deploys.iter().take(25).map(|deploy| deploy.target).collect::<Vec<_>>(),
+        "deploys": deploys.len(),
+        "version": marker.version,
+        "environment": marker.environment,
+        "commit": marker.commit,
+    });
+    let noted = writer.0.note(&state, "deploy.tell", format!("deploy:{}", first.id), (None, Some(told))).await;
+    noted.map_err(Refusal::Failed)?;
     let accepted = Accepted { id: first.id, result_url: first.result_url.clone(), deploys, surfaces_due };
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
@@ -317,14 +306,6 @@ pub async fn deploy_result(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bearer_is_read_whatever_its_case() {
-        assert_eq!(bearer("Bearer plb_1"), Some("plb_1"));
-        assert_eq!(bearer("bearer  plb_1 "), Some("plb_1"));
-        assert_eq!(bearer("Basic plb_1"), None);
-        assert_eq!(bearer("plb_1"), None);
-    }
 
     #[test]
     fn a_marker_is_of_now_or_of_the_last_week() {

@@ -233,6 +233,9 @@ static READ: &[Endpoint] = endpoints! {
         "By name; addresses without path and query.", [];
     "/api/v1/webhooks/{name}" webhooks::one => webhooks::Webhook, "Webhooks", "getWebhook", "One receiver.",
         "With its keys, without what is secret.", [path("name", "Its name.")];
+    "/api/v1/audit" read::audit => Page<plumbline_store::audit::AuditRow>, "Watching", "listAudit", "Who changed what.",
+        "Newest first; nothing secret is in it. It is for the person at this machine, and for tokens with `admin`.",
+        [text("entity", "Only what was done to this, such as `silence:3`."), CURSOR, LIMIT];
     "/api/v1/annotations" read::annotations => Page<v::AnnotationRow>, "Rules", "listAnnotations", "What readers of a chart must know.",
         "Of the last year, newest first.", [];
     "/api/v1/completions" read::completions => Page<plumbline_store::query::Completion>, "Targets", "listCompletions", "How a query could go on.",

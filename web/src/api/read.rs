@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::{Basis, Rule};
+use plumbline_store::audit::AuditRow;
 use plumbline_store::deploys::{DeployFinding, DeployRow};
 use plumbline_store::query::{self, Completion, Field};
 use plumbline_store::views as v;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Page;
 use crate::WebState;
 use crate::error::Error;
+use crate::operator::Operator;
 use crate::text;
 
 type Listed<T> = Result<Json<Page<T>>, Error>;
@@ -31,6 +33,7 @@ pub struct Asked {
     days: Option<String>,
     day: Option<String>,
     cohort: Option<String>,
+    entity: Option<String>,
 }
 
 /// A rule with its present share.
@@ -130,6 +133,14 @@ fn cut<T>(mut items: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Json<
 
 fn missing(what: &'static str, asked: impl std::fmt::Display + Copy) -> Error {
     Error::NotFound { what, asked: asked.to_string() }
+}
+
+/// `GET /api/v1/audit`: not for everybody, unlike the rest.
+pub async fn audit(_: Operator, State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<AuditRow> {
+    let limit = asked.limit()?;
+    let entity = asked.entity.as_deref().filter(|entity| !entity.is_empty());
+    let rows = state.store.noted(asked.before()?, entity, limit + 1).await?;
+    Ok(cut(rows, limit, |row| row.id.to_string()))
 }
 
 pub async fn targets(State(state): State<WebState>, Query(asked): Query<Asked>) -> Listed<v::TargetRow> {

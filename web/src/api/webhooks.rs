@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::Page;
 use crate::WebState;
+use crate::acting;
 use crate::error::Error;
 use crate::operator::Actor;
 use crate::pages::webhooks::{Signing, hidden, signing};
@@ -144,7 +145,7 @@ async fn create(
         asked.plan(&state.desk.guard)?;
         return Ok(Json(json!({ "dry_run": true, "webhook": asked })).into_response());
     }
-    let made = state.desk.create(&asked).await?;
+    let made = acting::add_webhook(&state, &actor, &asked).await?;
     revealed(&state, StatusCode::CREATED, made).await
 }
 
@@ -166,21 +167,14 @@ async fn change(
         asked.plan(&state.desk.guard)?;
         return Ok(Json(json!({ "dry_run": true, "webhook": asked })).into_response());
     }
-    let made = state.desk.change(&name, &asked).await?;
+    let made = acting::change_webhook(&state, &actor, &before, &asked).await?;
     revealed(&state, StatusCode::OK, made).await
-}
-
-/// Whether a kept receiver may be touched.
-async fn may_touch(actor: &Actor, state: &WebState, name: &str) -> Result<(), Error> {
-    actor.must_allow(Scope::AlertsWrite)?;
-    actor.must_cover(&crate::pages::webhooks::receiver(state, name).await?.is.matcher)
 }
 
 /// `DELETE /api/v1/webhooks/{name}`
 async fn remove(actor: Actor, State(state): State<WebState>, Path(name): Path<String>) -> Result<StatusCode, Error> {
-    may_touch(&actor, &state, &name).await?;
-    state.desk.remove(&name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    actor.must_allow(Scope::AlertsWrite)?;
+    acting::remove_webhook(&state, &actor, &name).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// How a secret is changed.
@@ -200,9 +194,10 @@ async fn rotate(
     Path(name): Path<String>,
     sent: Result<Json<Rotation>, JsonRejection>,
 ) -> Result<Response, Error> {
-    may_touch(&actor, &state, &name).await?;
+    actor.must_allow(Scope::AlertsWrite)?;
     let asked = body(sent)?;
-    let made = state.desk.rotate(&name, asked.grace_hours.unwrap_or(USUAL_GRACE_H), asked.force).await?;
+    let grace_h = asked.grace_hours.unwrap_or(USUAL_GRACE_H);
+    let made = acting::rotate_secret(&state, &actor, &name, grace_h, asked.force).await?;
     revealed(&state, StatusCode::OK, made).await
 }
 
@@ -221,7 +216,8 @@ async fn test(
     Path(name): Path<String>,
     sent: Result<Json<Kind>, JsonRejection>,
 ) -> Result<Response, Error> {
-    may_touch(&actor, &state, &name).await?;
+    actor.must_allow(Scope::AlertsWrite)?;
+    acting::may_touch(&state, &actor, &name).await?;
     let kind = body(sent)?.r#type;
     Ok(Json(state.desk.test(&name, kind.as_deref().unwrap_or("ping")).await?).into_response())
 }
@@ -302,8 +298,8 @@ async fn test_unkept(
 }
 
 async fn switched(actor: Actor, state: WebState, name: String, is_paused: bool) -> Result<Response, Error> {
-    may_touch(&actor, &state, &name).await?;
-    let endpoint = state.desk.pause(&name, is_paused, &actor.name()).await?;
+    actor.must_allow(Scope::AlertsWrite)?;
+    let endpoint = acting::pause_webhook(&state, &actor, &name, is_paused).await?;
     Ok(Json(shown(&state, endpoint).await?).into_response())
 }
 

@@ -9,10 +9,11 @@ use plumbline_store::{AlertId, GroupId};
 use serde::{Deserialize, Serialize};
 
 use crate::WebState;
+use crate::acting::{self, TakenOn};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
-use crate::operator::{Acted, Actor};
+use crate::operator::Acted;
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
 use crate::text;
@@ -122,23 +123,9 @@ pub async fn acknowledge(
                 .ok_or(Error::BadQuery { field: "hours", reason: "is no number from 1 to 8760".to_owned() })?,
         ),
     };
-    must_be_theirs(&state, &actor, AlertId(id)).await?;
-    let own_name = actor.name();
-    let by = filled(sent.by.as_deref()).unwrap_or(&own_name);
-    let until_s = hours.map(|hours| visit.now + hours * 3_600);
-    if !state.store.acknowledge(AlertId(id), by, note, until_s, visit.now).await? {
-        return Err(Error::NotFound { what: "open alert", asked: id.to_string() });
-    }
+    let asked = TakenOn { note, who: filled(sent.by.as_deref()), hours };
+    acting::acknowledge(&state, &actor, AlertId(id), asked, visit.now).await?;
     Ok(Redirect::to("/alerts").into_response())
-}
-
-/// Whether an alert may be touched: with a token of one owner only those about its targets.
-pub async fn must_be_theirs(state: &WebState, actor: &Actor, id: AlertId) -> Result<(), Error> {
-    let Some(owner) = actor.owner() else { return Ok(()) };
-    let alert = state.store.alert(id).await?;
-    let is_theirs =
-        alert.is_some_and(|alert| alert.facts.0.get("owner").is_some_and(|owners| owners.iter().any(|o| o == owner)));
-    if is_theirs { Ok(()) } else { Err(Error::NotFound { what: "open alert", asked: id.to_string() }) }
 }
 
 /// A field that must not be empty.

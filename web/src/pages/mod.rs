@@ -3,6 +3,7 @@
 pub mod about;
 pub mod alerts;
 pub mod almanac;
+pub mod audit;
 pub mod badges;
 pub mod changes;
 pub mod check;

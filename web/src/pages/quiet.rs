@@ -4,17 +4,18 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_alerts::matcher::Matcher;
-use plumbline_alerts::{quiet, waiving, zones};
+use plumbline_alerts::{quiet, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
 use serde::{Deserialize, Serialize};
 
 use super::alerts::empty;
 use crate::WebState;
+use crate::acting;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
-use crate::operator::{Acted, Actor};
+use crate::operator::Acted;
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
 
@@ -90,16 +91,6 @@ fn number(field: &'static str, text: &str, most: i64) -> Result<i64, Error> {
 #[derive(Deserialize)]
 pub struct Nothing {}
 
-/// Whether something may be ended: it is there, was not made in the settings file, and is the actor's to touch.
-pub fn may_end(what: &'static str, id: i64, kept: Option<(&str, Origin)>, by: &Actor) -> Result<(), Error> {
-    let (matcher, origin) = kept.ok_or_else(|| Error::NotFound { what, asked: id.to_string() })?;
-    by.must_cover(matcher)?;
-    match origin {
-        Origin::Ui => Ok(()),
-        Origin::File => Err(Error::Conflict(format!("This {what} stands in the settings file and is ended there."))),
-    }
-}
-
 /// `GET /silences`
 pub async fn silences(
     visit: Visit,
@@ -133,7 +124,6 @@ pub async fn add_silence(
     Acted { by: actor, form: sent }: Acted<NewSilence>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
-    actor.must_cover(&sent.r#match)?;
     let hours = number("hours", &sent.hours, LONGEST_SILENCE_H)?;
     let calm =
         filled(sent.calm_hours.as_deref()).map(|text| number("calm_hours", text, LONGEST_SILENCE_H)).transpose()?;
@@ -151,8 +141,7 @@ pub async fn add_silence(
         ended_s: None,
         is_told: false,
     };
-    quiet::check_silence(&silence)?;
-    state.store.add_silence(&silence).await?;
+    acting::add_silence(&state, &actor, silence).await?;
     Ok(Redirect::to("/silences").into_response())
 }
 
@@ -163,12 +152,7 @@ pub async fn end_silence(
     Path(id): Path<i64>,
     Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
-    let silences = state.store.silences(visit.now).await?;
-    let kept = silences.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("silence", id, kept, &by)?;
-    if !state.store.end_silence(id, visit.now).await? {
-        return Err(Error::NotFound { what: "silence", asked: id.to_string() });
-    }
+    acting::end_silence(&state, &by, id, visit.now).await?;
     Ok(Redirect::to("/silences").into_response())
 }
 
@@ -241,7 +225,6 @@ pub async fn add_maintenance(
     Acted { by: actor, form: sent }: Acted<NewMaintenance>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
-    actor.must_cover(&sent.r#match)?;
     let starts_s = match filled(sent.starts.as_deref()) {
         None => None,
         Some(text) => Some(chrono::DateTime::parse_from_rfc3339(text).map_err(|_| Error::BadQuery {
@@ -262,8 +245,7 @@ pub async fn add_maintenance(
         created_s: visit.now,
         ended_s: None,
     };
-    quiet::check_maintenance(&window)?;
-    state.store.add_maintenance(&window).await?;
+    acting::add_maintenance(&state, &actor, window).await?;
     Ok(Redirect::to("/maintenance").into_response())
 }
 
@@ -274,12 +256,7 @@ pub async fn end_maintenance(
     Path(id): Path<i64>,
     Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
-    let windows = state.store.maintenances(visit.now).await?;
-    let kept = windows.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("maintenance window", id, kept, &by)?;
-    if !state.store.end_maintenance(id, visit.now).await? {
-        return Err(Error::NotFound { what: "maintenance window", asked: id.to_string() });
-    }
+    acting::end_maintenance(&state, &by, id, visit.now).await?;
     Ok(Redirect::to("/maintenance").into_response())
 }
 
@@ -376,7 +353,6 @@ pub async fn add_waiver(
     Acted { by: actor, form: sent }: Acted<NewWaiver>,
 ) -> Result<Response, Error> {
     matcher(&sent.r#match)?;
-    actor.must_cover(&sent.r#match)?;
     let rule = filled(Some(&sent.rule)).ok_or_else(|| empty("rule"))?;
     let waiver = Waiver {
         id: 0,
@@ -389,9 +365,7 @@ pub async fn add_waiver(
         ends_s: visit.now + number("days", &sent.days, LONGEST_WAIVER_D)? * 86_400,
         ended_s: None,
     };
-    quiet::check_waiver(&waiver)?;
-    state.store.add_waiver(&waiver).await?;
-    waiving::apply(&state.store, visit.now).await?;
+    acting::add_waiver(&state, &actor, waiver).await?;
     Ok(Redirect::to("/waivers").into_response())
 }
 
@@ -402,12 +376,6 @@ pub async fn end_waiver(
     Path(id): Path<i64>,
     Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
-    let waivers = state.store.waivers(visit.now).await?;
-    let kept = waivers.iter().find(|one| one.id == id).map(|one| (one.matcher.as_str(), one.origin));
-    may_end("waiver", id, kept, &by)?;
-    if !state.store.end_waiver(id, visit.now).await? {
-        return Err(Error::NotFound { what: "waiver", asked: id.to_string() });
-    }
-    waiving::apply(&state.store, visit.now).await?;
+    acting::end_waiver(&state, &by, id, visit.now).await?;
     Ok(Redirect::to("/waivers").into_response())
 }

@@ -9,40 +9,44 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::WebState;
+use crate::acting;
 use crate::error::Error;
 use crate::operator::Operator;
 use crate::page::{Form, Visit};
 
 /// `POST /targets/{id}/recheck`: its surfaces are due at once, before all others.
 pub async fn recheck(
-    _: Operator,
+    Operator(by): Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
 ) -> Result<Response, Error> {
     let surfaces = state.store.recheck(target(id), visit.now).await.map_err(|error| gone(error, id))?;
+    acting::steered(&state, &by, "target.recheck", Some(target(id))).await?;
     Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "surfaces_due": surfaces })))
 }
 
 /// `POST /targets/{id}/pause`
 pub async fn pause(
-    _: Operator,
+    Operator(by): Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
 ) -> Result<Response, Error> {
     state.store.set_paused(target(id), true, visit.now).await.map_err(|error| gone(error, id))?;
+    acting::steered(&state, &by, "target.pause", Some(target(id))).await?;
     Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "paused": true })))
 }
 
 /// `POST /targets/{id}/resume`
 pub async fn resume(
-    _: Operator,
+    Operator(by): Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
 ) -> Result<Response, Error> {
     state.store.set_paused(target(id), false, visit.now).await.map_err(|error| gone(error, id))?;
+    acting::steered(&state, &by, "target.resume", Some(target(id))).await?;
     Ok(done(&visit, &format!("/targets/{id}"), &json!({ "target": id, "paused": false })))
 }
 
@@ -72,14 +76,16 @@ pub async fn count_again(
 }
 
 /// `POST /crawls/pause`: nothing new is begun, here or after a restart.
-pub async fn pause_all(_: Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+pub async fn pause_all(Operator(by): Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     state.store.pause_all(true, visit.now).await?;
+    acting::steered(&state, &by, "crawls.pause", None).await?;
     Ok(done(&visit, "/crawls", &json!({ "paused": true })))
 }
 
 /// `POST /crawls/resume`
-pub async fn resume_all(_: Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+pub async fn resume_all(Operator(by): Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     state.store.pause_all(false, visit.now).await?;
+    acting::steered(&state, &by, "crawls.resume", None).await?;
     Ok(done(&visit, "/crawls", &json!({ "paused": false })))
 }
 

@@ -12,8 +12,9 @@ use plumbline_alerts::zones::QuietHours;
 use plumbline_store::alerting::Grade;
 use serde::{Deserialize, Serialize};
 
-use super::webhooks::{event_words, receiver};
+use super::webhooks::event_words;
 use crate::WebState;
+use crate::acting;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
@@ -192,8 +193,8 @@ async fn act(
         Some("preview") => state.desk.preview(&page.asked, &page.kind).await.map(|made| page.previewed = Some(made)),
         _ => {
             let kept = match before {
-                None => state.desk.create(&page.asked).await,
-                Some(before) => state.desk.change(&before.name, &page.asked).await,
+                None => acting::add_webhook(state, by, &page.asked).await,
+                Some(before) => acting::change_webhook(state, by, before, &page.asked).await,
             };
             match kept {
                 Ok(made) => return MadePage::new(visit, made, before.is_none()).answer(visit, &page.asked),
@@ -344,7 +345,7 @@ pub async fn test(
     Path(slug): Path<String>,
     Acted { by, form }: Acted<Test>,
 ) -> Result<Response, Error> {
-    by.must_cover(&receiver(&state, &slug).await?.is.matcher)?;
+    acting::may_touch(&state, &by, &slug).await?;
     let tried = state.desk.test(&slug, form.kind.as_deref().unwrap_or("ping")).await?;
     visit.answer(&TriedPage { frame: visit.framed(Place::Alerts), name: slug, tried }, Cache::Never)
 }
@@ -363,9 +364,8 @@ pub async fn rotate(
     Path(slug): Path<String>,
     Acted { by, form }: Acted<Rotation>,
 ) -> Result<Response, Error> {
-    by.must_cover(&receiver(&state, &slug).await?.is.matcher)?;
     let hours = super::number("hours", form.hours.as_deref())?.unwrap_or(USUAL_GRACE_H);
-    let made = state.desk.rotate(&slug, hours, form.force.is_some()).await?;
+    let made = acting::rotate_secret(&state, &by, &slug, hours, form.force.is_some()).await?;
     visit.answer(&MadePage::new(&visit, made, false), Cache::Never)
 }
 
@@ -381,11 +381,11 @@ pub async fn remove(
     Path(slug): Path<String>,
     Acted { by, form }: Acted<Removal>,
 ) -> Result<Response, Error> {
-    by.must_cover(&receiver(&state, &slug).await?.is.matcher)?;
+    acting::may_touch(&state, &by, &slug).await?;
     if form.name.trim() != slug {
         return Err(Error::BadForm("The name that was typed is another one.".to_owned()));
     }
-    state.desk.remove(&slug).await?;
+    acting::remove_webhook(&state, &by, &slug).await?;
     Ok(Redirect::to("/webhooks").into_response())
 }
 

@@ -9,8 +9,10 @@ use plumbline_store::hooks::{AttemptRow, Backlog, DeliveryRow, DeliveryState, En
 use plumbline_store::words::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::WebState;
+use crate::acting;
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filters;
@@ -49,15 +51,17 @@ struct WebhooksPage {
     webhooks: Vec<Served>,
 }
 
-/// An address without what may be a secret in it: its path and query.
+/// A receiver without what may be a secret in it.
 pub(crate) fn hidden(mut endpoint: Endpoint) -> Endpoint {
-    let url = endpoint.is.url.clone();
-    let end = url.find("://").and_then(|at| url[at + 3..].find('/').map(|slash| at + 3 + slash));
-    if let Some(end) = end {
-        endpoint.is.url = format!("{}/…", &url[..end]);
-    }
+    endpoint.is.url = host_only(&endpoint.is.url);
     endpoint.is.options = "{}".to_owned();
     endpoint
+}
+
+/// An address without its path and query, which may be secret.
+pub(crate) fn host_only(url: &str) -> String {
+    let end = url.find("://").and_then(|at| url[at + 3..].find(['/', '?']).map(|end| at + 3 + end));
+    end.map_or_else(|| url.to_owned(), |end| format!("{}/…", &url[..end]))
 }
 
 /// `GET /webhooks`
@@ -237,11 +241,11 @@ pub async fn replay(
     Path((slug, message)): Path<(String, String)>,
     Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
-    let endpoint = receiver(&state, &slug).await?;
-    by.must_cover(&endpoint.is.matcher)?;
+    let endpoint = acting::may_touch(&state, &by, &slug).await?;
     if !state.store.replay(endpoint.id, &message, visit.now).await? {
         return Err(Error::NotFound { what: "message", asked: message });
     }
+    by.note(&state, "webhook.replay", format!("webhook:{slug}"), (None, Some(json!({ "message": message })))).await?;
     Ok(Redirect::to(&format!("/webhooks/{slug}/deliveries/{message}")).into_response())
 }
 
@@ -259,11 +263,13 @@ pub async fn enable(
     Path(slug): Path<String>,
     Acted { by, form: switch }: Acted<Switch>,
 ) -> Result<Response, Error> {
-    let endpoint = receiver(&state, &slug).await?;
-    by.must_cover(&endpoint.is.matcher)?;
-    state.desk.pause(&slug, false, &by.name()).await?;
+    let before = acting::may_touch(&state, &by, &slug).await?;
+    acting::pause_webhook(&state, &by, &slug, false).await?;
     if switch.replay.is_some() {
-        state.store.replay_since(endpoint.id, endpoint.first_failure_s.unwrap_or(0), visit.now).await?;
+        let since_s = before.first_failure_s.unwrap_or(0);
+        let messages = state.store.replay_since(before.id, since_s, visit.now).await?;
+        let what = json!({ "since_s": since_s, "messages": messages });
+        by.note(&state, "webhook.replay", format!("webhook:{slug}"), (None, Some(what))).await?;
     }
     Ok(Redirect::to(&format!("/webhooks/{slug}")).into_response())
 }
@@ -274,9 +280,7 @@ pub async fn disable(
     Path(slug): Path<String>,
     Acted { by, .. }: Acted<Nothing>,
 ) -> Result<Response, Error> {
-    let endpoint = receiver(&state, &slug).await?;
-    by.must_cover(&endpoint.is.matcher)?;
-    state.desk.pause(&slug, true, &by.name()).await?;
+    acting::pause_webhook(&state, &by, &slug, true).await?;
     Ok(Redirect::to(&format!("/webhooks/{slug}")).into_response())
 }
 

@@ -107,6 +107,12 @@ async fn every_address_of_the_description_answers_as_it_says() {
     assert!(all.len() > 50, "{all:?}");
     for address in all {
         let answer = world.get(&address).await;
+        // Who changed what is not for everybody, and its description says so.
+        if address.starts_with("/api/v1/audit") {
+            assert_eq!(answer.status, StatusCode::FORBIDDEN, "{}", answer.body);
+            assert_eq!(answer.header("content-type"), "application/problem+json");
+            continue;
+        }
         assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.body);
         let kind = answer.header("content-type");
         if address.contains("/exports/") {

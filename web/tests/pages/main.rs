@@ -2,6 +2,7 @@
 
 mod acting;
 mod api;
+mod auditing;
 mod events;
 mod history;
 mod leaving;

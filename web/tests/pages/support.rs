@@ -292,6 +292,11 @@ impl World {
         self.store.record(&[observation]).await.unwrap();
     }
 
+    /// Changes a row that no request can.
+    pub async fn write(&self, statement: &'static str) {
+        sqlx::query(statement).execute(self.store.writer()).await.unwrap();
+    }
+
     /// Asks for a page.
     pub async fn get(&self, path: &str) -> Answer {
         self.ask(Request::get(path).header(header::ACCEPT, "text/html").body(Body::empty()).unwrap()).await

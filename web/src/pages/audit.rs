@@ -1,0 +1,129 @@
+//! `/settings/audit`: who changed what, from where, and what that was before; for the person at this machine, and for tokens that
+//! allow everything.
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use plumbline_store::audit::AuditRow;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::WebState;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::filters;
+use crate::operator::Operator;
+use crate::page::{Form, Frame, Place, Visit};
+use crate::pages::filled;
+use crate::text;
+
+/// Rows on a page; of a table to take away, as many as ten pages.
+const SHOWN: i64 = 100;
+const TAKEN: i64 = 10 * SHOWN;
+
+/// Who changed what.
+#[derive(Template, Serialize)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    #[serde(skip)]
+    frame: Frame,
+    /// The moment the page holds for, in Unix seconds.
+    as_of_s: i64,
+    /// The answer in one sentence.
+    answer: String,
+    /// The one thing that is shown; empty: everything.
+    entity: String,
+    /// The newest first.
+    rows: Vec<AuditRow>,
+    /// The number to go on before.
+    next: Option<i64>,
+    /// How long it is kept, in days.
+    kept_days: u32,
+}
+
+/// Where to go on, and of what.
+#[derive(Deserialize)]
+pub struct Asked {
+    before: Option<String>,
+    entity: Option<String>,
+}
+
+/// `GET /settings/audit`
+pub async fn show(
+    _: Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Error> {
+    let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
+    let entity = filled(asked.entity.as_deref());
+    let most = if matches!(visit.form, Form::Csv | Form::JsonLines) { TAKEN } else { SHOWN };
+    let rows = state.store.noted(before, entity, most).await?;
+    let is_full = i64::try_from(rows.len()).is_ok_and(|n| n == most);
+    let page = AuditPage {
+        frame: visit.framed(Place::Settings),
+        as_of_s: visit.now,
+        answer: answer(rows.first(), entity, visit.now),
+        entity: entity.unwrap_or_default().to_owned(),
+        next: rows.last().filter(|_| is_full).map(|row| row.id),
+        kept_days: state.site().retention.audit_days,
+        rows,
+    };
+    visit.answer_rows(&page, &page.rows, Cache::Never)
+}
+
+fn answer(newest: Option<&AuditRow>, entity: Option<&str>, now_s: i64) -> String {
+    let what = entity.map_or_else(|| "anything".to_owned(), |entity| text::visible(entity, 80));
+    match newest {
+        None => format!("Nobody has changed {what} yet."),
+        Some(row) => {
+            let who = text::visible(&row.actor, 80);
+            format!("The last to change {what} was {who}, {} ago.", text::span(now_s - row.at_s))
+        }
+    }
+}
+
+impl AuditPage {
+    /// What differs, member by member: how it was and how it is.
+    fn changes(&self, row: &AuditRow) -> Vec<(String, String, String)> {
+        changes(row.before.as_ref(), row.after.as_ref())
+    }
+
+    fn url(&self, before: &i64) -> String {
+        let of = if self.entity.is_empty() {
+            String::new()
+        } else {
+            format!("&entity={}", text::query_escaped(&self.entity))
+        };
+        format!("/settings/audit?before={before}{of}")
+    }
+}
+
+fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<(String, String, String)> {
+    let members = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+    let (was, is) = (members(before), members(after));
+    let said = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let names = was.keys().chain(is.keys().filter(|name| !was.contains_key(*name)));
+    let both = names.map(|name| (name.clone(), said(was.get(name)), said(is.get(name))));
+    both.filter(|(_, was, is)| was != is).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_shown() {
+        let pair = |name: &str, was: &str, is: &str| (name.to_owned(), was.to_owned(), is.to_owned());
+        let (was, is) = (json!({ "a": 1, "b": "x", "c": null }), json!({ "a": 1, "b": "y", "d": [2] }));
+        assert_eq!(changes(Some(&was), Some(&is)), [pair("b", "x", "y"), pair("d", "", "[2]")]);
+        assert_eq!(changes(None, Some(&json!({ "a": null, "b": true }))), [pair("b", "", "true")]);
+        assert!(changes(None, None).is_empty());
+    }
+}
