@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use plumbline_alerts::payload::{plain, rfc3339};
 use plumbline_alerts::quiet::{self, moment};
-use plumbline_alerts::{waiving, zones};
+use plumbline_alerts::{waiving, working, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
 use plumbline_store::{AlertId, Store};
@@ -231,6 +231,7 @@ async fn act(settings: &Settings, store: &Store, command: &Command, now_s: i64) 
             }
             if !dry_run {
                 let id = store.add_maintenance(&window).await?;
+                working::apply(store, now_s).await?;
                 wiring::note(store, "maintenance.add", format!("maintenance:{id}"), json!(window)).await?;
                 println!("Maintenance {id} is planned.");
             }
@@ -354,6 +355,7 @@ async fn end(store: &Store, what: &str, id: i64, now_s: i64) -> Result<()> {
         bail!("no {what} of number {id} holds");
     }
     waiving::apply(store, now_s).await?;
+    working::apply(store, now_s).await?;
     wiring::note(store, action, format!("{what}:{id}"), Value::Null).await?;
     println!("The {what} {id} is over.");
     Ok(())

@@ -12,7 +12,7 @@
 //! - [`formats`]: the request for each kind of receiver; [`signature`]: Standard Webhooks; [`message`]: a line for the log.
 //!
 //! Doing: [`teller`] turns events into messages, [`courier`] brings them, [`digest`] sums up, [`sync`] reads [`settings`] into
-//! the database, [`desk`] is where people and programs subscribe, [`waiving`] brings waivers to findings, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
+//! the database, [`desk`] is where people and programs subscribe, [`waiving`] brings waivers to findings and [`working`] planned work to surfaces, [`vault`] seals secrets, [`mail`] and [`wire`] are the two
 //! ways out.
 
 pub mod clients;
@@ -36,6 +36,7 @@ pub mod teller;
 pub mod vault;
 pub mod waiving;
 pub mod wire;
+pub mod working;
 pub mod zones;
 
 use plumbline_store::ids::EventId;

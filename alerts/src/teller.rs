@@ -23,7 +23,7 @@ use crate::matcher::{Matcher, wants_type};
 use crate::message_id::Ids;
 use crate::payload::{self, Source};
 use crate::pipeline::{self, Bustle, Decision, Effect, Quiet, ReadRoute, Telling};
-use crate::waiving;
+use crate::{waiving, working};
 
 /// Events read at a time.
 const BATCH: u32 = 500;
@@ -46,7 +46,8 @@ const KEEP_S: i64 = 30 * 86_400;
 /// How often old messages are let go.
 const SWEEP_S: i64 = 3600;
 
-/// How often findings are brought to the waivers in force; a page that makes one does not wait for it.
+/// How often findings are brought to the waivers in force, and surfaces to planned work; a page that makes one does not wait
+/// for it.
 const WAIVE_S: i64 = 60;
 
 /// Turns events into messages.
@@ -108,6 +109,9 @@ impl Teller {
                 waived_s = self.now_s();
                 if let Err(error) = waiving::apply(&self.store, waived_s).await {
                     tracing::warn!("waivers are brought to findings later: {error}");
+                }
+                if let Err(error) = working::apply(&self.store, waived_s).await {
+                    tracing::warn!("planned work is brought to surfaces later: {error}");
                 }
             }
             tokio::select! {

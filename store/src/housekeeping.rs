@@ -146,7 +146,7 @@ impl Store {
             Job::Documents => self.kept_documents().await?,
             Job::Probes | Job::Sessions | Job::Reach | Job::Refuted | Job::Leases | Job::Sizes | Job::Audit => {
                 Kept::new()
-            },
+            }
         };
         Ok(Sweep { job, before, kept, position: Some((i64::MIN, i64::MIN)), rows: 0 })
     }

@@ -10,7 +10,7 @@
 //! - [`walks`]: a registry, page by page; [`targets`]: cards, addresses and files from the settings;
 //! - [`surfaces`]: what is due, leased to one worker at a time;
 //! - [`record`]: what was seen and what the rules said of it, a batch in one transaction; [`stretches`]: many looks in which
-//!   nothing moved.
+//!   nothing moved; [`planned`]: which surfaces are under planned work.
 //!
 //! Deciding, pure: [`machine`] for the states of findings, [`reach`] for the states of surfaces, [`probes`] for packed days.
 //!
@@ -51,6 +51,7 @@ pub mod ids;
 pub mod incidents;
 pub mod judged;
 pub mod machine;
+pub mod planned;
 pub mod probes;
 pub mod query;
 pub mod reach;

@@ -111,14 +111,21 @@ pub struct Day {
     pub crawler_fault: bool,
     /// It served another document at some time of the day.
     pub document_changed: bool,
+    /// Work was planned on it at some time of the day; what was seen then counts for nothing.
+    pub in_maintenance: bool,
 }
 
 impl Day {
     /// Sums up probes; `None` for none at all. `headline` is the worst word of the day.
     #[must_use]
     pub fn of(probes: impl IntoIterator<Item = Probe>, headline: Option<Headline>) -> Option<Day> {
-        let probes: Vec<_> = probes.into_iter().collect();
-        let worst = probes.iter().map(|probe| probe.outcome).max_by_key(|outcome| badness(*outcome))?;
+        let all: Vec<_> = probes.into_iter().collect();
+        if all.is_empty() {
+            return None;
+        }
+        // What is seen during planned work is neither up nor down.
+        let probes: Vec<_> = all.iter().filter(|probe| !probe.in_maintenance).copied().collect();
+        let worst = probes.iter().map(|probe| probe.outcome).max_by_key(|outcome| badness(*outcome));
         let is_answer = |probe: &Probe| matches!(probe.outcome, OutcomeClass::Ok | OutcomeClass::Gated);
         let mut times: Vec<_> = probes.iter().filter(|probe| is_answer(probe)).map(|probe| probe.took_ms).collect();
         times.sort_unstable();
@@ -127,13 +134,14 @@ impl Day {
         Some(Day {
             answered: capped(answered),
             unreachable: capped(unreachable),
-            neither: capped(probes.len() - answered - unreachable),
+            neither: capped(all.len() - answered - unreachable),
             median_ms: quantile(&times, 50),
             p95_ms: quantile(&times, 95),
             headline,
-            worst,
-            crawler_fault: probes.iter().any(|probe| probe.outcome == OutcomeClass::CrawlerFault),
-            document_changed: probes.iter().any(|probe| probe.document_changed),
+            worst: worst.unwrap_or(OutcomeClass::Skipped),
+            crawler_fault: all.iter().any(|probe| probe.outcome == OutcomeClass::CrawlerFault),
+            document_changed: all.iter().any(|probe| probe.document_changed),
+            in_maintenance: probes.len() < all.len(),
         })
     }
 
@@ -141,7 +149,8 @@ impl Day {
     #[must_use]
     pub fn pack(&self) -> [u8; DAY_BYTES] {
         let headline = self.headline.map_or(0, |headline| capped_rank(headline) + 1);
-        let flags = u8::from(self.crawler_fault) | u8::from(self.document_changed) << 1;
+        let flags =
+            u8::from(self.crawler_fault) | u8::from(self.document_changed) << 1 | u8::from(self.in_maintenance) << 2;
         let [m0, m1] = self.median_ms.to_be_bytes();
         let [p0, p1] = self.p95_ms.to_be_bytes();
         let worst = outcome_number(self.worst) + 1;
@@ -163,6 +172,7 @@ impl Day {
             worst: *OutcomeClass::ALL.get(usize::from(worst.checked_sub(1)?))?,
             crawler_fault: flags & 1 != 0,
             document_changed: flags & 2 != 0,
+            in_maintenance: flags & 4 != 0,
         })
     }
 }
@@ -242,6 +252,19 @@ mod tests {
         }
         assert_eq!(Day::of([], None), None);
         assert_eq!(Day::unpack([0; DAY_BYTES]), None);
+    }
+
+    #[test]
+    fn what_is_seen_during_planned_work_is_neither_up_nor_down() {
+        let planned = |outcome| Probe { in_maintenance: true, ..probe(outcome, 900) };
+        let both = [probe(OutcomeClass::Ok, 10), planned(OutcomeClass::Unreachable), planned(OutcomeClass::Ok)];
+        let day = Day::of(both, None).unwrap();
+        assert_eq!((day.answered, day.unreachable, day.neither, day.p95_ms), (1, 0, 2, 10));
+        assert!(day.in_maintenance && day.worst == OutcomeClass::Ok);
+        assert_eq!(Day::unpack(day.pack()), Some(day));
+        let only = Day::of([planned(OutcomeClass::Unreachable)], None).unwrap();
+        assert_eq!((only.answered, only.unreachable, only.neither, only.worst), (0, 0, 1, OutcomeClass::Skipped));
+        assert_eq!(Day::unpack(only.pack()), Some(only), "a day of nothing else is a day all the same");
     }
 
     #[test]

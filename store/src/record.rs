@@ -24,6 +24,7 @@ use crate::ids::{CrawlId, DocumentId, EvalId, RulesetId, SurfaceId};
 use crate::incidents::{self, Down};
 use crate::judged::{self, Earlier, Judged, Kept};
 use crate::machine::Signal;
+use crate::planned::{self, Work};
 use crate::probes::{self, Probe};
 use crate::reach::{self, OutcomeClass, Reach, ReachNews};
 use crate::rows::{
@@ -211,6 +212,8 @@ struct Batch {
     incidents: BTreeSet<i64>,
     ahead: Ahead,
     packed: Packed,
+    /// Planned work on the surfaces.
+    works: Vec<Work>,
     /// Surfaces that nobody works on any more.
     done: Vec<i64>,
 }
@@ -327,6 +330,7 @@ impl Batch {
         let surfaces: BTreeSet<i64> = observations.iter().map(|seen| seen.surface.0).collect();
         let surfaces: Vec<i64> = surfaces.into_iter().collect();
         self.ahead.read(w, &surfaces).await?;
+        self.works = planned::read(w, &surfaces).await?;
         let days = observations.iter().map(|seen| seen.at_s / DAY_S);
         let (Some(first), Some(last)) = (days.clone().min(), days.max()) else { return Ok(()) };
         self.packed.read(w, &surfaces, first, last).await
@@ -383,7 +387,8 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         gone(w, batch, seen, first_target, &mut after, at_s).await?;
     }
     keep_session(w, seen, &after, at_s).await?;
-    keep_probe(w, &mut batch.packed, seen, &before, &after, at_s).await?;
+    let is_planned = planned::is_planned(&batch.works, seen.surface, at_s);
+    keep_probe(w, &mut batch.packed, seen, &before, &after, is_planned, at_s).await?;
     let plan = plan(batch, seen, &before, &after, &reach, at_s);
     write_surface(w, seen, &before, &after, &reach, reach_probes, plan, at_s).await?;
     let face = face(seen, &before, &after, &reach, plan, at_s);
@@ -1191,6 +1196,7 @@ async fn keep_probe(
     seen: &Observation,
     before: &Before,
     after: &After,
+    is_planned: bool,
     at_s: i64,
 ) -> Result<()> {
     if matches!(seen.outcome, Outcome::Skipped(_)) {
@@ -1209,7 +1215,7 @@ async fn keep_probe(
         took_ms: u16::try_from(seen.took_ms).unwrap_or(u16::MAX),
         verification: seen.is_verification,
         document_changed: after.document_changed,
-        in_maintenance: false,
+        in_maintenance: is_planned,
         judged: seen.judged.is_some(),
     };
     packed.extend(probe.pack());

@@ -1,7 +1,7 @@
 //! What pages, their forms and the API do alike: it is judged, done, and noted in the audit, wherever it was asked for.
 
 use plumbline_alerts::desk::{Asked, Made, Refused};
-use plumbline_alerts::{quiet, waiving};
+use plumbline_alerts::{quiet, waiving, working};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::{Endpoint, Origin};
 use plumbline_store::{AlertId, TargetId};
@@ -54,6 +54,7 @@ pub async fn add_maintenance(state: &WebState, by: &Actor, mut new: Maintenance)
     by.must_cover(&new.matcher)?;
     quiet::check_maintenance(&new)?;
     new.id = state.store.add_maintenance(&new).await?;
+    working::apply(&state.store, new.created_s).await?;
     by.note(state, "maintenance.add", format!("maintenance:{}", new.id), (None, Some(json!(new)))).await?;
     Ok(new)
 }
@@ -62,7 +63,9 @@ pub async fn add_maintenance(state: &WebState, by: &Actor, mut new: Maintenance)
 pub async fn end_maintenance(state: &WebState, by: &Actor, id: i64, now_s: i64) -> Result<(), Error> {
     let kept = state.store.maintenances(now_s).await?.into_iter().find(|one| one.id == id);
     may_end("maintenance window", id, kept.as_ref().map(|one| (one.matcher.as_str(), one.origin)), by)?;
-    gone("maintenance window", id, state.store.end_maintenance(id, now_s).await?)?;
+    let was_there = state.store.end_maintenance(id, now_s).await?;
+    working::apply(&state.store, now_s).await?;
+    gone("maintenance window", id, was_there)?;
     by.note(state, "maintenance.end", format!("maintenance:{id}"), (Some(json!(kept)), None)).await
 }
 
@@ -194,7 +197,12 @@ pub async fn pause_webhook(state: &WebState, by: &Actor, name: &str, is_paused: 
 }
 
 /// Notes that targets were told to be looked at, paused or looked at again.
-pub async fn steered(state: &WebState, by: &Actor, action: &'static str, target: Option<TargetId>) -> Result<(), Error> {
+pub async fn steered(
+    state: &WebState,
+    by: &Actor,
+    action: &'static str,
+    target: Option<TargetId>,
+) -> Result<(), Error> {
     let entity = target.map_or_else(|| "crawls".to_owned(), |target| format!("target:{target}"));
     by.note(state, action, entity, (None, None)).await
 }

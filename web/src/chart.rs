@@ -490,7 +490,9 @@ pub enum Day {
     Silent,
     /// It was there and was not judged.
     Unseen,
-    /// Not looked at, or our own fault.
+    /// Whatever was seen counts neither way: planned work, throttled, or our own fault.
+    Apart,
+    /// Not looked at.
     Blank,
 }
 
@@ -504,6 +506,7 @@ impl Day {
             Self::Blocked => "blocked",
             Self::Silent => "no answer",
             Self::Unseen => "not judged",
+            Self::Apart => "counts neither way",
             Self::Blank => "not looked at",
         }
     }
@@ -517,6 +520,7 @@ impl Day {
             Self::Blocked => format!("M{x} 12h{width}v12h-{width}z"),
             Self::Silent => format!("M{x}.5 1h{hollow}v22h-{hollow}z"),
             Self::Unseen => format!("M{x} 20h{width}v4h-{width}z"),
+            Self::Apart => format!("M{x} 11h{width}v2h-{width}z"),
             Self::Blank => String::new(),
         }
     }
@@ -546,7 +550,7 @@ impl askama::filters::HtmlSafe for Strip {}
 #[must_use]
 pub fn strip(days: &[Day], first_day: i64, is_small: bool) -> Strip {
     let (cell, step) = if is_small { (2, 3) } else { (3, 4) };
-    let shapes = [Day::Sound, Day::Deviates, Day::Blocked, Day::Silent, Day::Unseen]
+    let shapes = [Day::Sound, Day::Deviates, Day::Blocked, Day::Silent, Day::Unseen, Day::Apart]
         .into_iter()
         .filter_map(|state| {
             let d: String = (0..days.len()).filter(|n| days[*n] == state).map(|n| state.cell(n * step, cell)).collect();
@@ -572,6 +576,7 @@ impl Day {
             Self::Blocked => "blocked",
             Self::Silent => "silent",
             Self::Unseen => "unseen",
+            Self::Apart => "apart",
             Self::Blank => "blank",
         }
     }

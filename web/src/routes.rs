@@ -13,9 +13,9 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::events::Readers;
 use crate::pages::{
-    about, audit, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance, metrics,
-    overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets, theme,
-    timeline,
+    about, audit, checks, clients, coverage, crawl, crawls, diff, document, finding, health, in_step, instance,
+    metrics, overview, requirements, rule, rules, session, steer, target, target_documents, target_findings, targets,
+    theme, timeline,
 };
 use crate::pages::{alerts, quiet, subscribe, webhooks};
 use crate::pages::{

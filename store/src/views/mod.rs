@@ -128,6 +128,7 @@ mod tests {
             worst: OutcomeClass::Ok,
             crawler_fault: false,
             document_changed: false,
+            in_maintenance: false,
         };
         let mut november = Vec::new();
         probes::put_day(&mut november, 29, &blocked);

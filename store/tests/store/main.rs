@@ -11,6 +11,7 @@ mod histories;
 mod housekeeping;
 mod incidents;
 mod opening;
+mod planned;
 mod record;
 mod repeats;
 mod room;

@@ -428,7 +428,11 @@ async fn end_waiver(actor: Actor, State(state): State<WebState>, Path(id): Path<
 }
 
 /// `DELETE /api/v1/maintenance/{id}`
-async fn end_maintenance(actor: Actor, State(state): State<WebState>, Path(id): Path<i64>) -> Result<StatusCode, Error> {
+async fn end_maintenance(
+    actor: Actor,
+    State(state): State<WebState>,
+    Path(id): Path<i64>,
+) -> Result<StatusCode, Error> {
     actor.must_allow(Scope::AlertsWrite)?;
     acting::end_maintenance(&state, &actor, id, (state.now)()).await.map(|()| StatusCode::NO_CONTENT)
 }

@@ -142,6 +142,7 @@ fn grid(surface: &SurfaceRow, days: &[ProbeDay], today: i64) -> Option<Grid> {
         return None;
     }
     let failed: i64 = of.iter().map(|day| count(&day.probes, OutcomeClass::Unreachable)).sum();
+    let planned: i64 = of.iter().map(|day| day.probes.iter().filter(|probe| probe.in_maintenance).count() as i64).sum();
     let faults: i64 = of.iter().map(|day| count(&day.probes, OutcomeClass::CrawlerFault)).sum();
     let rows = (today - DAYS + 1..=today).rev().map(|day| {
         let probes = of.iter().find(|one| one.day == day).map_or(&[][..], |one| &one.probes[..]);
@@ -151,9 +152,17 @@ fn grid(surface: &SurfaceRow, days: &[ProbeDay], today: i64) -> Option<Grid> {
         0 => String::new(),
         n => format!(" {} by our own fault and count for nothing.", text::counted(n, "look failed", "looks failed")),
     };
+    let planned = match planned {
+        0 => String::new(),
+        n => format!(" {} during planned work, which counts for nothing.", text::counted(n, "look was", "looks were")),
+    };
     let caption = match failed {
-        0 => format!("Each of {} in two weeks was answered.{ours}", text::counted(probes, "look", "looks")),
-        n => format!("{} of {} had no usable answer.{ours}", text::number(n), text::counted(probes, "look", "looks")),
+        0 => format!("Each of {} in two weeks was answered.{ours}{planned}", text::counted(probes, "look", "looks")),
+        n => format!(
+            "{} of {} had no usable answer.{ours}{planned}",
+            text::number(n),
+            text::counted(probes, "look", "looks")
+        ),
     };
     Some(Grid {
         surface: surface.id,
@@ -164,17 +173,19 @@ fn grid(surface: &SurfaceRow, days: &[ProbeDay], today: i64) -> Option<Grid> {
     })
 }
 
+/// Looks of that outcome, those during planned work left out.
 fn count(probes: &[Probe], outcome: OutcomeClass) -> i64 {
-    probes.iter().filter(|probe| probe.outcome == outcome).count() as i64
+    probes.iter().filter(|probe| probe.outcome == outcome && !probe.in_maintenance).count() as i64
 }
 
 fn hours(probes: &[Probe]) -> Lane {
     let bars: Vec<Bar> = (0..24_u16)
         .filter_map(|hour| {
             let of_hour = probes.iter().filter(|probe| probe.minute / 60 == hour);
-            let worst = of_hour.map(|probe| probe.outcome).max_by_key(|outcome| gravity(*outcome))?;
+            let worst = of_hour.max_by_key(|probe| (!probe.in_maintenance, gravity(probe.outcome)))?;
+            let class = if worst.in_maintenance { "l-plan" } else { outcome_class(worst.outcome) };
             let says = format!("{hour:02}:00 to {hour:02}:59");
-            Some(Bar { class: outcome_class(worst), x: f64::from(hour) * 100.0 / 24.0, width: 3.6, says })
+            Some(Bar { class, x: f64::from(hour) * 100.0 / 24.0, width: 3.6, says })
         })
         .collect();
     let failed = count(probes, OutcomeClass::Unreachable);

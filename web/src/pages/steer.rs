@@ -83,7 +83,11 @@ pub async fn pause_all(Operator(by): Operator, visit: Visit, State(state): State
 }
 
 /// `POST /crawls/resume`
-pub async fn resume_all(Operator(by): Operator, visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
+pub async fn resume_all(
+    Operator(by): Operator,
+    visit: Visit,
+    State(state): State<WebState>,
+) -> Result<Response, Error> {
     state.store.pause_all(false, visit.now).await?;
     acting::steered(&state, &by, "crawls.resume", None).await?;
     Ok(done(&visit, "/crawls", &json!({ "paused": false })))

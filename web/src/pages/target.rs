@@ -7,6 +7,7 @@ use plumbline_rules::catalogue;
 use plumbline_rules::rule::Rule;
 use plumbline_store::judged::Occurrence;
 use plumbline_store::probes;
+use plumbline_store::reach::OutcomeClass;
 use plumbline_store::views::{EventRow, FactRow, FindingRow, ListingRow, Strip as Recorded, SurfaceRow, TargetDetail};
 use plumbline_store::words::{FindingState, Headline, Impact, ReachState, Severity, TargetKind};
 use serde::Serialize;
@@ -109,7 +110,7 @@ struct SurfaceDays {
     strip: Strip,
     took: String,
     answered: String,
-    counts: [usize; 6],
+    counts: [usize; 7],
 }
 
 /// `GET /targets/{id}`
@@ -399,12 +400,18 @@ pub(super) fn day_of(day: &Option<probes::Day>) -> Day {
     let Some(day) = day else { return Day::Blank };
     match (day.headline, day.answered, day.unreachable) {
         (_, 0, 1..) => Day::Silent,
+        (_, 0, 0) if counts_neither_way(day) => Day::Apart,
         (Some(Headline::Blocked), ..) => Day::Blocked,
         (Some(Headline::Deviates), ..) => Day::Deviates,
         (Some(Headline::Sound), ..) => Day::Sound,
-        (_, 0, 0) if day.crawler_fault => Day::Blank,
         (Some(Headline::NotDetected | Headline::NotEvaluated) | None, ..) => Day::Unseen,
     }
+}
+
+/// Whether all that was seen of a day says nothing about it: planned work, throttled, or our own fault.
+fn counts_neither_way(day: &probes::Day) -> bool {
+    day.in_maintenance
+        || matches!(day.worst, OutcomeClass::Throttled | OutcomeClass::Skipped | OutcomeClass::CrawlerFault)
 }
 
 fn surface_days(surfaces: &[SurfaceRow], recorded: &[Recorded], today: i64) -> Vec<SurfaceDays> {
@@ -422,7 +429,8 @@ fn surface_days(surfaces: &[SurfaceRow], recorded: &[Recorded], today: i64) -> V
                 below: below(surface),
                 took: surface.last_took_ms.map_or_else(|| "–".to_owned(), text::duration_ms),
                 answered: if surface.is_listed { "–".to_owned() } else { text::share(answered, answered + silent) },
-                counts: [Day::Sound, Day::Deviates, Day::Blocked, Day::Silent, Day::Unseen, Day::Blank].map(count),
+                counts: [Day::Sound, Day::Deviates, Day::Blocked, Day::Silent, Day::Unseen, Day::Apart, Day::Blank]
+                    .map(count),
                 strip: chart::strip(&drawn, today - 89, false),
             }
         })
@@ -474,12 +482,10 @@ fn unlooked(surfaces: &[SurfaceRow]) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_store::reach::OutcomeClass;
-
     use super::*;
 
     #[test]
-    fn a_silent_day_is_no_verdict_and_our_own_fault_is_blank() {
+    fn a_silent_day_is_no_verdict_and_what_counts_neither_way_is_a_gap() {
         let none = probes::Day {
             answered: 0,
             unreachable: 0,
@@ -490,11 +496,18 @@ mod tests {
             worst: OutcomeClass::Ok,
             crawler_fault: false,
             document_changed: false,
+            in_maintenance: false,
         };
+        let planned = probes::Day { neither: 2, in_maintenance: true, worst: OutcomeClass::Skipped, ..none };
+        let fault = probes::Day { neither: 2, crawler_fault: true, worst: OutcomeClass::CrawlerFault, ..none };
+        let throttled = probes::Day { neither: 2, worst: OutcomeClass::Throttled, ..none };
         let rows = [
             (Some(probes::Day { unreachable: 3, headline: Some(Headline::Blocked), ..none }), Day::Silent),
             (Some(probes::Day { answered: 3, unreachable: 1, headline: Some(Headline::Sound), ..none }), Day::Sound),
-            (Some(probes::Day { neither: 2, crawler_fault: true, ..none }), Day::Blank),
+            (Some(fault), Day::Apart),
+            (Some(probes::Day { headline: Some(Headline::Sound), ..planned }), Day::Apart),
+            (Some(probes::Day { headline: Some(Headline::Sound), ..throttled }), Day::Apart),
+            (Some(probes::Day { answered: 1, headline: Some(Headline::Sound), ..planned }), Day::Sound),
             (Some(probes::Day { neither: 2, ..none }), Day::Unseen),
             (Some(probes::Day { answered: 1, headline: Some(Headline::Deviates), ..none }), Day::Deviates),
             (None, Day::Blank),

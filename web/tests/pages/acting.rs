@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
+use plumbline_store::CrawlId;
 use plumbline_store::hooks::{Mode, NewEndpoint, NewMessage, Origin};
 
 use crate::support::{Answer, NOW, World};
@@ -130,6 +131,28 @@ async fn a_receivers_address_is_hidden_and_its_messages_are_shown() {
     assert_eq!(send(&world, "/webhooks/team/disable", "").await.status, StatusCode::SEE_OTHER);
     assert!(world.get("/webhooks").await.words().contains("1 of 1 receiver does not accept"));
     assert_eq!(send(&world, "/webhooks/team/enable", "replay=yes").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn what_is_seen_during_planned_work_is_a_gap_and_no_downtime() {
+    let world = World::full().await;
+    let target = world.target("sound").await;
+    let badge = format!("/badges/target/{}.json?metric=uptime90", target.trim_start_matches("/targets/"));
+    let up = async || world.get_json(&badge).await.json()["message"].as_str().unwrap().to_owned();
+    let before = up().await;
+    assert!(before.starts_with("100"), "{before}");
+    let plan = "title=Backups&match=target%3Asound.example*&zone=UTC&starts=2026-11-30T18%3A07%3A00Z&minutes=60";
+    assert_eq!(send(&world, "/maintenance", plan).await.status, StatusCode::SEE_OTHER);
+    world.miss(CrawlId(1), "sound.example", NOW + 60).await;
+    assert_eq!(up().await, before);
+    let page = world.get(&format!("{target}/checks")).await;
+    assert!(page.words().contains("1 look was during planned work, which counts for nothing."), "{}", page.words());
+    assert!(page.body.contains("class=\"l-plan\"") && page.words().contains("in a maintenance window"));
+    assert!(world.get(&target).await.words().contains("gap: planned work, throttled or our own fault"));
+
+    assert_eq!(send(&world, "/maintenance/1/end", "").await.status, StatusCode::SEE_OTHER);
+    world.miss(CrawlId(1), "sound.example", NOW + 120).await;
+    assert!(up().await.starts_with("50"), "{}", up().await);
 }
 
 #[tokio::test]

@@ -111,11 +111,16 @@ async fn every_write_is_noted_once_by_page_and_by_program() {
     let mut wanted = Vec::new();
     for what in ["silence", "waiver", "maintenance"] {
         for n in 1..=2 {
-            wanted.extend(of(&[(&format!("{what}.add"), &format!("{what}:{n}")), (&format!("{what}.end"), &format!("{what}:{n}"))]));
+            wanted.extend(of(&[
+                (&format!("{what}.add"), &format!("{what}:{n}")),
+                (&format!("{what}.end"), &format!("{what}:{n}")),
+            ]));
         }
     }
     wanted.extend(of(&[("alert.acknowledge", "alert:1"); 2]));
-    for action in ["add", "change", "rotate", "pause", "resume", "change", "rotate", "pause", "resume", "replay", "remove"] {
+    for action in
+        ["add", "change", "rotate", "pause", "resume", "change", "rotate", "pause", "resume", "replay", "remove"]
+    {
         wanted.extend(of(&[(&format!("webhook.{action}"), "webhook:team")]));
     }
     wanted.extend(of(&[("webhook.add", "webhook:other"), ("webhook.remove", "webhook:other")]));
@@ -123,7 +128,11 @@ async fn every_write_is_noted_once_by_page_and_by_program() {
         wanted.extend(of(&[(&format!("target.{action}"), &format!("target:{target}"))]));
     }
     let deploy = world.store.deploys(None, None, 9).await.unwrap().iter().find(|one| one.is_told).unwrap().id;
-    wanted.extend(of(&[("crawls.pause", "crawls"), ("crawls.resume", "crawls"), ("deploy.tell", &format!("deploy:{deploy}"))]));
+    wanted.extend(of(&[
+        ("crawls.pause", "crawls"),
+        ("crawls.resume", "crawls"),
+        ("deploy.tell", &format!("deploy:{deploy}")),
+    ]));
     assert_eq!(noted(&world).await, wanted);
 
     let whole = format!("{:?}", world.store.noted(i64::MAX, None, 1_000).await.unwrap());
@@ -141,7 +150,8 @@ async fn what_was_refused_or_only_tried_is_not_noted_and_a_token_is_named_with_w
     let world = World::empty().await;
     let pier = token(&world, 1, Scope::AlertsWrite, Some("pier")).await;
     let silence = |of: &str| json!({ "match": of, "reason": "moving", "until": "2026-12-20T00:00:00Z" }).to_string();
-    let post = async |path: &str, body: String| sent(&world, "POST", path, Some(&pier), "application/json", body).await.status;
+    let post =
+        async |path: &str, body: String| sent(&world, "POST", path, Some(&pier), "application/json", body).await.status;
     assert_eq!(post("/api/v1/silences", silence("owner:harbour")).await, StatusCode::FORBIDDEN);
     assert_eq!(post("/api/v1/silences?dry_run=true", silence("owner:pier")).await, StatusCode::OK);
     assert!(noted(&world).await.is_empty());
@@ -155,7 +165,8 @@ async fn what_was_refused_or_only_tried_is_not_noted_and_a_token_is_named_with_w
 #[tokio::test]
 async fn the_audit_is_for_the_person_at_this_machine_and_for_tokens_that_allow_everything() {
     let world = World::empty().await;
-    let (admin, writer) = (token(&world, 1, Scope::Admin, None).await, token(&world, 2, Scope::AlertsWrite, None).await);
+    let (admin, writer) =
+        (token(&world, 1, Scope::Admin, None).await, token(&world, 2, Scope::AlertsWrite, None).await);
     let get = async |path: &str, token: Option<&str>| sent(&world, "GET", path, token, "", String::new()).await;
     for path in ["/settings/audit", "/api/v1/audit"] {
         assert_eq!(world.get(path).await.status, StatusCode::FORBIDDEN, "{path}");
