@@ -298,6 +298,7 @@ tables! {
     Waiver = "waiver",
     Maintenance = "maintenance",
     Audit = "audit",
+    FindingNote = "finding_note",
 }
 
 /// The one writing transaction. Dropping it without [`Writing::commit`] undoes everything.

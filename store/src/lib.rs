@@ -20,7 +20,8 @@
 //! [`doctor`] counts everything again, [`backup`] makes copies.
 //!
 //! Telling: [`happened`] is an event with all a reader needs, [`alerting`] keeps alerts and groups, [`hooks`] receivers and
-//! how far each message came. [`repeats`] keeps answers for whoever asks twice, [`audit`] who changed what.
+//! how far each message came. [`repeats`] keeps answers for whoever asks twice, [`audit`] who changed what,
+//! [`taken_on`] who has taken which finding on.
 //!
 //! Reading: [`documents`], [`judged`] (also the memo), [`events`], and [`views`] for what pages show.
 //!
@@ -66,6 +67,7 @@ pub mod sources;
 pub mod steering;
 pub mod stretches;
 pub mod surfaces;
+pub mod taken_on;
 pub mod targets;
 pub mod tokens;
 pub mod trends;

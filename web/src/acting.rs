@@ -118,6 +118,34 @@ pub async fn acknowledge(
     Ok(state.store.alert(id).await?)
 }
 
+/// Takes findings on, and the alerts about them. Gives how many alerts those were.
+pub async fn take_on(
+    state: &WebState,
+    by: &Actor,
+    findings: &[i64],
+    taken: TakenOn<'_>,
+    now_s: i64,
+) -> Result<u64, Error> {
+    if let Some(owner) = by.owner()
+        && !state.store.not_of_owner(findings, owner).await?.is_empty()
+    {
+        return Err(Error::NotTheirs(owner.to_owned()));
+    }
+    let own_name = by.name();
+    let kept = plumbline_store::taken_on::TakenOn {
+        by: taken.who.unwrap_or(&own_name).to_owned(),
+        note: taken.note.to_owned(),
+        at_s: now_s,
+        until_s: taken.hours.map(|hours| now_s + hours * 3_600),
+    };
+    let alerts = state.store.take_on(findings, &kept).await?;
+    for finding in findings {
+        let is = json!({ "by": kept.by, "note": kept.note, "until_s": kept.until_s });
+        by.note(state, "finding.acknowledge", format!("finding:{finding}"), (None, Some(is))).await?;
+    }
+    Ok(alerts)
+}
+
 /// Whether an alert may be touched: with a token of one owner only those about its targets.
 fn is_theirs(by: &Actor, alert: &Alert) -> bool {
     let owners = || alert.facts.0.get("owner");

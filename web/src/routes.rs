@@ -49,6 +49,7 @@ pub fn router(state: WebState) -> Router {
         .route("/findings/{id}", get(finding::show))
         .route("/regressions", get(regressions::show))
         .route("/regressions/{week}", get(week::show))
+        .route("/regressions/acknowledge", post(regressions::acknowledge))
         .route("/prevalence", get(prevalence::show))
         .route("/cohorts", get(cohorts::list))
         .route("/cohorts/{slug}", get(cohorts::show))

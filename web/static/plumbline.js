@@ -193,7 +193,7 @@ const step = (by) => {
 };
 const within = (selector) => {
   const row = rows()[rowHere()];
-  (row && one(selector, row) || one(`main .opening ${selector}, main .steer ${selector}`))?.click();
+  (row && one(selector, row) || one(`main .opening ${selector}, main .steer ${selector}, main .take ${selector}`))?.click();
 };
 // Each entry of the navigation has a letter of its own: its first that is still free.
 const letters = new Map();
@@ -206,7 +206,11 @@ const KEYS = [
   ['j', 'next row', () => step(1)],
   ['k', 'row before', () => step(-1)],
   ['o', 'open what the row is about', () => rows()[rowHere()] && one('a[href]', rows()[rowHere()]).click()],
-  ['a', 'acknowledge', () => within('[data-key=a]')],
+  ['x', 'select the row', () => within('[data-key=x]')],
+  ['a', 'acknowledge what is selected, or the row', () => {
+    if (!one('main [data-key=x]:checked')) within('[data-key=x]');
+    within('[data-key=a]');
+  }],
   ['s', 'silence', () => within('[data-key=s]')],
   ['w', 'waive', () => within('[data-key=w]')],
   ['n', 'next page', () => one('main a[rel=next]')?.click()],
@@ -239,7 +243,7 @@ let isGoing = false;
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') return hideTip();
   if (event.ctrlKey || event.metaKey || event.altKey || areOff() || dialog?.open) return;
-  if (event.target.closest?.('input, textarea, select, [contenteditable]')) return;
+  if (event.target.closest?.('input:not([type=checkbox]), textarea, select, [contenteditable]')) return;
   const going = isGoing;
   isGoing = event.key === 'g';
   if (going && letters.has(event.key)) {

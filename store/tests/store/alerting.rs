@@ -1,6 +1,6 @@
 //! Every statement about alerts, receivers and what keeps quiet, on each database: a story from a regression to its last message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use plumbline_store::alerting::{
     Alert, AlertChange, AlertState, ByWhat, EndedAs, Grade, Group, GroupNews, Kept, Maintenance, NewAlert, NewRoute,
@@ -11,6 +11,7 @@ use plumbline_store::hooks::{
     Attempt, DeliveryState, EndpointState, Mode, NewEndpoint, NewMessage, Origin, SealedSecret, SecretRole, Settled,
     Standing, Subscription,
 };
+use plumbline_store::taken_on::TakenOn;
 use plumbline_store::words::EventKind;
 use plumbline_store::{AlertId, EndpointId, EventId, GroupId, RouteId, Store, SurfaceId};
 
@@ -417,6 +418,27 @@ async fn what_keeps_quiet_is_kept_filed_and_ended() {
         assert_eq!(holds(&store.silences(NOON + 3).await.unwrap()), 0);
         assert!(store.waivers(NOON + 5).await.unwrap().is_empty());
         assert!(store.maintenances(NOON + 5).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn findings_are_taken_on_with_the_alerts_about_them() {
+    for_each_database(async |store| {
+        let surface = failing_card(&store).await;
+        let finding: i64 = sqlx::query_scalar("SELECT MIN(id) FROM finding WHERE surface_id = $1")
+            .bind(surface.0)
+            .fetch_one(store.reader())
+            .await
+            .unwrap();
+        let taken =
+            |note: &str, at_s: i64| TakenOn { by: "Ada".into(), note: note.into(), at_s, until_s: Some(at_s + HOUR) };
+        assert_eq!(store.take_on(&[finding, 999], &taken("mine", NOON)).await.unwrap(), 0, "no alert is about it");
+        assert_eq!(store.take_on(&[finding], &taken("still mine", NOON + 1)).await.unwrap(), 0);
+        let found = store.taken_on(&[finding, 999]).await.unwrap();
+        assert_eq!(found, HashMap::from([(finding, taken("still mine", NOON + 1))]));
+        assert_eq!(store.not_of_owner(&[finding], "nobody").await.unwrap(), [finding]);
+        assert!(store.not_of_owner(&[finding], "them").await.unwrap().is_empty());
     })
     .await;
 }

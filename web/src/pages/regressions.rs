@@ -1,19 +1,24 @@
 //! `/regressions`: what broke that worked before, by cause; bars per day above.
 
+use std::collections::{BTreeSet, HashMap};
+
 use askama::Template;
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use plumbline_store::query::{self, Field, QueryError};
+use plumbline_store::taken_on::TakenOn;
 use plumbline_store::views::{FeedRow, RegressedDay};
 use plumbline_store::words::{Cause, EventKind};
 use serde::{Deserialize, Serialize};
 
 use super::filled;
 use crate::WebState;
+use crate::acting;
 use crate::cache::Cache;
 use crate::chart::{self, Plot, Series};
 use crate::error::Error;
 use crate::filters;
+use crate::operator::Acted;
 use crate::page::{Frame, Place, Visit};
 use crate::text;
 use crate::week::Week;
@@ -48,6 +53,10 @@ struct Regressions {
     days: Vec<RegressedDay>,
     /// The regressions of this page, newest first.
     regressions: Vec<FeedRow>,
+    /// Those of them that somebody has taken on, by the number of the finding.
+    taken: HashMap<i64, TakenOn>,
+    /// Of this page those that are open and that nobody has taken on.
+    untaken: i64,
     /// Address of older ones.
     next: Option<String>,
     #[serde(skip)]
@@ -89,6 +98,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     rows.truncate(PAGE);
     let last = if is_cut { rows.last().map(|row| row.event) } else { last_looked_at.filter(|_| goes_on) };
     let newest = state.store.finding_feed(EventKind::FindingRegressed, 0, i64::MAX, 1).await?;
+    let taken = taken(&state, &rows, visit.now).await?;
     let page = Regressions {
         frame: visit.framed(Place::Regressions),
         as_of_s: visit.now,
@@ -98,6 +108,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         groups: groups(&rows, visit.now),
         week: Week::of_day(today),
         query: query.to_string(),
+        untaken: untaken(&rows, &taken),
+        taken,
         regressions: rows,
         days,
     };
@@ -144,6 +156,47 @@ pub(super) fn matches(row: &FeedRow, query: &query::Query) -> bool {
     let name = row.name.to_lowercase();
     query.terms.iter().all(|term| holds(term.field, &term.value) != term.is_not)
         && query.words.iter().all(|word| name.contains(&word.to_lowercase()) || row.rule.contains(word.as_str()))
+}
+
+/// Who has taken on what is open; an acknowledgement of an earlier time, or one that ran out, is none.
+async fn taken(state: &WebState, rows: &[FeedRow], now_s: i64) -> Result<HashMap<i64, TakenOn>, Error> {
+    let open: Vec<&FeedRow> = rows.iter().filter(|row| row.state.is_open()).collect();
+    let ids: Vec<i64> = open.iter().map(|row| row.finding).collect();
+    let mut taken = state.store.taken_on(&ids).await?;
+    taken.retain(|finding, one| {
+        let began_s = open.iter().filter(|row| row.finding == *finding).filter_map(|row| row.from_s).max();
+        one.until_s.is_none_or(|until_s| now_s < until_s) && began_s.is_none_or(|began_s| one.at_s >= began_s)
+    });
+    Ok(taken)
+}
+
+fn untaken(rows: &[FeedRow], taken: &HashMap<i64, TakenOn>) -> i64 {
+    let open: BTreeSet<i64> = rows.iter().filter(|row| row.state.is_open()).map(|row| row.finding).collect();
+    open.iter().filter(|finding| !taken.contains_key(finding)).count() as i64
+}
+
+/// `POST /regressions/acknowledge`: what was selected is taken on, in one go.
+pub async fn acknowledge(
+    visit: Visit,
+    State(state): State<WebState>,
+    Acted { by, form }: Acted<Vec<(String, String)>>,
+) -> Result<Response, Error> {
+    let field = |name: &str| filled(form.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()));
+    let ids = form.iter().filter(|(name, _)| name == "finding").map(|(_, value)| value.parse::<i64>());
+    let ids: Result<BTreeSet<i64>, _> = ids.collect();
+    let ids = ids.map_err(|_| Error::BadQuery { field: "finding", reason: "is no number of a finding".to_owned() })?;
+    if ids.is_empty() || ids.len() > PAGE {
+        return Err(Error::BadForm(format!("Select the regressions that you take on, {PAGE} at most.")));
+    }
+    let note = field("note").ok_or_else(|| super::alerts::empty("note"))?;
+    let hours = super::number("hours", field("hours"))?;
+    if hours.is_some_and(|hours| !(1..=8_760).contains(&hours)) {
+        return Err(Error::BadQuery { field: "hours", reason: "is no number from 1 to 8760".to_owned() });
+    }
+    let asked = acting::TakenOn { note, who: field("by"), hours };
+    acting::take_on(&state, &by, &ids.into_iter().collect::<Vec<_>>(), asked, visit.now).await?;
+    let back = field("q").map_or_else(String::new, |q| format!("?q={}", text::query_escaped(q)));
+    Ok(Redirect::to(&format!("/regressions{back}")).into_response())
 }
 
 fn answer(days: &[RegressedDay], newest: Option<&FeedRow>, today: i64, now: i64) -> String {
@@ -267,6 +320,10 @@ fn group(rows: Vec<FeedRow>, now: i64) -> Group {
 }
 
 impl Regressions {
+    fn taken_on(&self, row: &FeedRow) -> Option<&TakenOn> {
+        self.taken.get(&row.finding).filter(|_| row.state.is_open())
+    }
+
     fn is_asked(&self) -> bool {
         filled(Some(&self.query)).is_some()
     }

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use plumbline_store::CrawlId;
 use plumbline_store::hooks::{Mode, NewEndpoint, NewMessage, Origin};
+use plumbline_store::words::EventKind;
 
 use crate::support::{Answer, NOW, World};
 
@@ -184,4 +185,73 @@ async fn what_is_accepted_stays_where_it_is_and_is_counted_apart() {
     let findings = world.get_json(&format!("/api/v1{target}/findings")).await.json();
     assert_eq!(findings["items"][0]["waiver"], serde_json::Value::Null);
     assert!(world.get_json("/targets?q=waived:yes").await.json()["targets"].as_array().unwrap().is_empty());
+}
+
+/// The events that a feed of regressions reads, for every finding of a target: nothing regresses within a test's minute.
+async fn regressed(world: &World, target: &str) -> Vec<i64> {
+    let findings = world.get_json(&format!("/api/v1{target}/findings")).await.json();
+    let ids: Vec<i64> =
+        findings["items"].as_array().unwrap().iter().map(|one| one["id"].as_i64().unwrap()).take(2).collect();
+    for id in &ids {
+        let statement = format!(
+            "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, note)
+             SELECT (SELECT MAX(id) FROM event) + 1, {NOW} - 600, {}, {}, surface_id, rule_id, id, 'broke document'
+             FROM finding WHERE id = {id}",
+            EventKind::FindingRegressed.number(),
+            target.trim_start_matches("/targets/"),
+        );
+        world.write(Box::leak(statement.into_boxed_str())).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn regressions_are_selected_and_taken_on_in_one_go_without_script() {
+    let world = World::full().await;
+    let ids = regressed(&world, &world.target("blocked").await).await;
+    let page = world.get("/regressions").await;
+    for id in &ids {
+        assert!(page.body.contains(&format!("name=\"finding\" value=\"{id}\" form=\"take\"")), "{}", page.body);
+    }
+    assert!(page.body.contains("action=\"/regressions/acknowledge\"") && page.body.contains("id=\"take\""));
+    assert!(page.words().contains("nobody has taken on 2 findings of this page yet"), "{}", page.words());
+    assert!(page.body.contains("name=\"api_token\""), "from elsewhere a token is asked for");
+
+    for (form, says) in
+        [("note=mine", "Select the regressions"), ("finding=x&note=mine", "number"), ("finding=1", "note")]
+    {
+        let answer = send(&world, "/regressions/acknowledge", form).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{form}");
+        assert!(answer.body.contains(says), "{form}: {}", answer.words());
+    }
+    let alert = format!(
+        "INSERT INTO alert (id, route_id, key, state, severity, opened_event, last_event, opened_s, title, facts, why, by_what,
+                            by_key)
+         VALUES (1, 1, 'finding:{}', 'firing', 'error', 1, 1, 1, 'x', '{{}}', '[]', 'target', 'tgt_1')",
+        ids[0]
+    );
+    world
+        .write(
+            "INSERT INTO route (id, slug, title, origin, matcher, min_severity, include_baseline, include_rule_changes, wait_s,
+                                interval_s, repeat_s, enabled, created_s)
+             VALUES (1, 'all', 'all', 'ui', '', 'warning', 0, 0, 60, 900, 86400, 1, 1)",
+        )
+        .await;
+    world.write(Box::leak(alert.into_boxed_str())).await;
+    let form = format!("finding={}&finding={}&note=Rolling+back&by=Ada&q=severity%3Aerror", ids[0], ids[1]);
+    let done = send(&world, "/regressions/acknowledge", Box::leak(form.into_boxed_str())).await;
+    assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, "/regressions?q=severity%3Aerror"));
+    let page = world.get("/regressions").await.words();
+    assert_eq!(page.matches("taken on by Ada: Rolling back").count(), 2, "{page}");
+    assert!(page.contains("somebody has taken on all that is open here"), "{page}");
+    let alert = &world.store.all_open_alerts(9).await.unwrap()[0];
+    assert_eq!((alert.state.as_str(), alert.ack_by.as_deref()), ("acknowledged", Some("Ada")));
+    let rows = world.store.noted(i64::MAX, None, 9).await.unwrap();
+    assert_eq!((rows.len(), rows[0].action.as_str()), (2, "finding.acknowledge"));
+}
+
+#[test]
+fn the_script_knows_the_key_that_selects_and_stays_small() {
+    let script = include_str!("../../static/plumbline.js");
+    assert!(script.contains("['x', 'select the row'") && script.len() < 15_000, "{} bytes", script.len());
 }

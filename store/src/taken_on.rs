@@ -1,0 +1,128 @@
+//! Findings that somebody has taken on: who, with which words, until when; and the alerts about them, which are not repeated.
+
+use std::collections::HashMap;
+
+use sqlx::Row;
+
+use crate::Store;
+use crate::dialect::Table;
+use crate::error::Result;
+use crate::rows::{clean, in_statements, places, shortened};
+
+/// How a note says that somebody has taken a finding on.
+const KIND: &str = "acknowledged";
+
+/// That somebody has taken a finding on.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct TakenOn {
+    /// Who.
+    pub by: String,
+    /// With which words.
+    pub note: String,
+    /// When, in Unix seconds.
+    pub at_s: i64,
+    /// Until when, in Unix seconds; `None`: until it ends.
+    pub until_s: Option<i64>,
+}
+
+impl Store {
+    /// Somebody takes findings on, and with them every open alert about one. Gives how many alerts that were. What is no
+    /// finding is left out.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn take_on(&self, findings: &[i64], taken: &TakenOn) -> Result<u64> {
+        let mut w = self.pools.write().await?;
+        let mut alerts = 0;
+        for finding in findings {
+            let is_there: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM finding WHERE id = $1")
+                .bind(finding)
+                .fetch_one(w.on())
+                .await?;
+            if is_there == 0 {
+                continue;
+            }
+            let id = w.next_id(Table::FindingNote).await?;
+            sqlx::query(
+                "INSERT INTO finding_note (id, finding_id, at_s, author, kind, body, until_s)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .bind(id)
+            .bind(finding)
+            .bind(taken.at_s)
+            .bind(clean(&taken.by))
+            .bind(KIND)
+            .bind(shortened(&taken.note, 2000))
+            .bind(taken.until_s)
+            .execute(w.on())
+            .await?;
+            let done = sqlx::query(
+                "UPDATE alert SET state = 'acknowledged', ack_by = $2, ack_note = $3, ack_s = $4, ack_until_s = $5
+                 WHERE key = $1 AND ended_s IS NULL",
+            )
+            .bind(format!("finding:{finding}"))
+            .bind(clean(&taken.by))
+            .bind(shortened(&taken.note, 2000))
+            .bind(taken.at_s)
+            .bind(taken.until_s)
+            .execute(w.on())
+            .await?;
+            alerts += done.rows_affected();
+        }
+        w.commit().await?;
+        Ok(alerts)
+    }
+
+    /// Who has taken which of these findings on last.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn taken_on(&self, findings: &[i64]) -> Result<HashMap<i64, TakenOn>> {
+        let mut found = HashMap::new();
+        for some in in_statements(findings) {
+            let statement = format!(
+                "SELECT finding_id, author, body, at_s, until_s FROM finding_note
+                 WHERE kind = 'acknowledged' AND finding_id IN {} ORDER BY id",
+                places(1, some.len())
+            );
+            let query = some.iter().fold(sqlx::query(sqlx::AssertSqlSafe(statement)), |query, id| query.bind(*id));
+            for row in query.fetch_all(&self.pools.reader).await? {
+                let taken = TakenOn {
+                    by: row.try_get(1)?,
+                    note: row.try_get(2)?,
+                    at_s: row.try_get(3)?,
+                    until_s: row.try_get(4)?,
+                };
+                found.insert(row.try_get(0)?, taken);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Of these findings those that no target of an owner shows.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn not_of_owner(&self, findings: &[i64], owner: &str) -> Result<Vec<i64>> {
+        let mut strange = Vec::new();
+        for finding in findings {
+            let theirs: i64 = sqlx::query_scalar(
+                "SELECT COUNT(*)
+                 FROM finding
+                 JOIN target_surface ON target_surface.surface_id = finding.surface_id
+                                    AND target_surface.removed_s IS NULL
+                 JOIN target ON target.id = target_surface.target_id
+                 JOIN owner ON owner.id = target.owner_id
+                 WHERE finding.id = $1 AND owner.slug = $2",
+            )
+            .bind(finding)
+            .bind(owner)
+            .fetch_one(&self.pools.reader)
+            .await?;
+            if theirs == 0 {
+                strange.push(*finding);
+            }
+        }
+        Ok(strange)
+    }
+}
