@@ -94,6 +94,7 @@ pub struct Store {
     pub(crate) pools: dialect::Pools,
     catalogue: rulesets::SharedCatalogue,
     crowds: views::Crowds,
+    fixed: views::FixedKept,
 }
 
 /// How much there is of everything.
@@ -129,7 +130,12 @@ impl Store {
     /// As [`Store::open`].
     pub async fn open_with(url: &str, options: &Options) -> Result<Store> {
         let pools = dialect::open(url, options).await?;
-        let store = Store { pools, catalogue: rulesets::SharedCatalogue::default(), crowds: views::Crowds::default() };
+        let store = Store {
+            pools,
+            catalogue: rulesets::SharedCatalogue::default(),
+            crowds: views::Crowds::default(),
+            fixed: views::FixedKept::default(),
+        };
         store.read_catalogue().await?;
         Ok(store)
     }

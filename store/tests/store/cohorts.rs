@@ -2,6 +2,7 @@
 
 use plumbline_store::Store;
 use plumbline_store::targets::{HostName, NewTarget, OwnerName};
+use plumbline_store::views::FixedShare;
 use sqlx::Row;
 
 use crate::support::{
@@ -108,6 +109,53 @@ async fn what_breaks_at_many_targets_at_once_is_told_and_what_a_rule_brings_is_n
         assert!(counted.jumps >= 3, "all, the kind, the owner: {counted:?}");
         assert_eq!(jumped(&events(&store).await), counted.jumps);
         assert_eq!(store.count_cohorts(NOON + 3 * DAY + HOUR).await.unwrap().jumps, 0, "told once");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fixed_population_is_moved_by_what_breaks_and_is_mended_and_by_nothing_that_comes_or_goes() {
+    for_each_database(async |store| {
+        cards(&store, "one", "a.example", "FFPPPPPPPP", NOON).await;
+        store.count_cohorts(NOON + HOUR).await.unwrap();
+        let later = NOON + 30 * DAY;
+        cards(&store, "two", "b.example", "FFFFFFFFFF", later).await;
+        let rules = ruleset(&store).await;
+        for (n, letter) in [(0, 'P'), (2, 'F'), (3, 'F')] {
+            let surface = surface_of(&store, &format!("one{n}.a.example")).await;
+            for minutes in [0, 1, 6, 16] {
+                let judged = judged(rules, &[("a2a/e", letter), ("a2a/w", 'P')]);
+                let mut look = seen(surface, later + minutes * 60, &format!("{{\"later\":{n}}}"), judged);
+                look.is_verification = minutes > 0;
+                store.record(&[look]).await.unwrap();
+            }
+        }
+        store.count_cohorts(later + HOUR).await.unwrap();
+        assert_eq!(share(&store, "all").await[..2], [20, 13], "whoever is there");
+
+        let (then, now_s) = (NOON / DAY, later + HOUR);
+        let of = async |cohort: i64, day: i64, now_s: i64| {
+            let shares = store.fixed_prevalence(cohort, day, now_s).await.unwrap();
+            shares.iter().find(|one| one.rule == "a2a/e").cloned()
+        };
+        let fixed = FixedShare { rule: "a2a/e".into(), evaluated: 10, failing: 3, waived: 0, failing_before: 2 };
+        assert_eq!(of(1, then, now_s).await.as_ref(), Some(&fixed));
+        let kind = number(&store, "SELECT id FROM cohort WHERE slug = 'a2a-agent'").await;
+        assert_eq!(of(kind, then, now_s).await.as_ref(), Some(&fixed));
+        let owner = number(&store, "SELECT id FROM cohort WHERE slug = 'owner-one'").await;
+        assert_eq!(of(owner, then, now_s).await.as_ref(), Some(&fixed));
+        let newcomers = number(&store, "SELECT id FROM cohort WHERE slug = 'owner-two'").await;
+        assert_eq!(of(newcomers, then, now_s).await, None, "nobody of them was there");
+        assert_eq!(of(1, then - 9, now_s).await, None, "nothing was judged yet");
+
+        sqlx::query("UPDATE target SET retired_s = $1 WHERE key LIKE 'one3%'")
+            .bind(now_s)
+            .execute(store.writer())
+            .await
+            .unwrap();
+        assert_eq!(of(1, then, now_s).await.as_ref(), Some(&fixed), "an answer holds for its hour");
+        let fewer = FixedShare { evaluated: 9, failing: 2, ..fixed };
+        assert_eq!(of(1, then, now_s + HOUR).await, Some(fewer), "who left is on neither side");
     })
     .await;
 }

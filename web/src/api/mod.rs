@@ -204,6 +204,9 @@ static READ: &[Endpoint] = endpoints! {
         "Oldest first.", [path("slug", "Such as `all`."), number("days", "How many days back, 1 to 3660; 365 where it is not given.")];
     "/api/v1/cohorts/{slug}/prevalence" read::prevalence => Page<v::Prevalence>, "Cohorts", "listPrevalence", "Every rule in one cohort.",
         "On the last day, or on the last one up to `day`.", [path("slug", "Such as `all`."), number("day", "Days since 1970-01-01 UTC.")];
+    "/api/v1/cohorts/{slug}/fixed-prevalence" read::fixed_prevalence => Page<v::FixedShare>, "Cohorts", "listFixedPrevalence", "Every rule in one cohort, over the same surfaces now and then.",
+        "Of targets that were there and judged so many days ago and still are; what comes and goes does not move these shares.",
+        [path("slug", "Such as `all`."), number("days", "How many days ago, 1 to 3660; 30 where it is not given.")];
     "/api/v1/cohorts/{slug}/conformance" read::conformance => Page<v::MustDay>, "Cohorts", "listConformance", "The share of MUST rules that hold.",
         "By revision, family and day, oldest first.", [path("slug", "Such as `all`."), number("days", "How many days back, 1 to 3660; 365 where it is not given.")];
     "/api/v1/crawls" read::crawls => Page<v::CrawlRow>, "Crawls", "listCrawls", "Passes of the crawler.",

@@ -345,6 +345,18 @@ pub async fn prevalence(
     Ok(whole(state.store.prevalence(cohort, day).await?.map(|(_, rules)| rules).unwrap_or_default()))
 }
 
+/// `GET /api/v1/cohorts/{slug}/fixed-prevalence`
+pub async fn fixed_prevalence(
+    State(state): State<WebState>,
+    Path(slug): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Listed<v::FixedShare> {
+    let cohort = cohort(&state, &slug).await?;
+    let days = if asked.days.is_some() { asked.days()? } else { 30 };
+    let shares = state.store.fixed_prevalence(cohort, today(&state) - days, (state.now)()).await?;
+    Ok(whole(shares.to_vec()))
+}
+
 pub async fn conformance(
     State(state): State<WebState>,
     Path(slug): Path<String>,

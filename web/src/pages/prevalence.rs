@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::{Axis, Class, Rule};
-use plumbline_store::views::{CohortRow, Prevalence};
+use plumbline_store::views::{CohortRow, FixedShare, Prevalence};
 use plumbline_store::words::{Impact, Severity};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,7 @@ pub struct Asked {
     against: Option<String>,
     days: Option<String>,
     facts: Option<String>,
+    population: Option<String>,
 }
 
 /// Rules side by side.
@@ -54,6 +55,8 @@ struct PrevalencePage {
     answer: String,
     /// The cohort whose shares these are.
     cohort: String,
+    /// `floating`: whoever was there on each day; `fixed`: the same surfaces on both.
+    population: &'static str,
     /// Every rule that was judged, the most common failure first.
     rules: Vec<Row>,
     #[serde(skip)]
@@ -125,6 +128,7 @@ struct Choice {
     against: Option<String>,
     days: i64,
     facts: bool,
+    is_fixed: bool,
 }
 
 /// `GET /prevalence`
@@ -133,12 +137,18 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     let cohorts = state.store.cohorts().await?;
     let cohort = found(&cohorts, "cohort", &choice.cohort)?;
     let today = visit.now / 86_400;
-    let now = state.store.prevalence(cohort.id, today).await?;
-    let before = match &choice.against {
-        Some(other) => state.store.prevalence(found(&cohorts, "against", other)?.id, today).await?,
-        None => state.store.prevalence(cohort.id, today - choice.days).await?,
+    let (now, before) = if choice.is_fixed {
+        let shares = state.store.fixed_prevalence(cohort.id, today - choice.days, visit.now).await?;
+        fixed_sides(&shares)
+    } else {
+        let now = state.store.prevalence(cohort.id, today).await?;
+        let before = match &choice.against {
+            Some(other) => state.store.prevalence(found(&cohorts, "against", other)?.id, today).await?,
+            None => state.store.prevalence(cohort.id, today - choice.days).await?,
+        };
+        (now.map(|(_, rules)| rules).unwrap_or_default(), before.map(|(_, rules)| rules).unwrap_or_default())
     };
-    let rows = rows(now.map(|(_, rules)| rules).unwrap_or_default(), before.map(|(_, rules)| rules), &choice);
+    let rows = rows(now, before, &choice);
     let heat = heat(&state, cohort.id, &rows, today).await?;
     let top = rows.iter().take(DOTS).map(|row| row.share.max(row.before.unwrap_or(0))).max().unwrap_or(0);
     let top = [200, 500, 1_000, 2_000, 5_000].into_iter().find(|step| *step >= top).unwrap_or(10_000);
@@ -147,6 +157,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         as_of_s: visit.now,
         answer: answer(&rows, cohort, &choice),
         cohort: cohort.slug.clone(),
+        population: if choice.is_fixed { "fixed" } else { "floating" },
         dots: rows
             .iter()
             .filter(|row| row.now.failing > 0 || row.before.unwrap_or(0) > 0)
@@ -176,7 +187,22 @@ impl Asked {
         if !(1..=365).contains(&days) {
             return Err(Error::BadQuery { field: "days", reason: "is not between 1 and 365".to_owned() });
         }
+        let is_fixed = match filled(self.population.as_deref()) {
+            None | Some("floating") => false,
+            Some("fixed") => true,
+            Some(_) => {
+                return Err(Error::BadQuery {
+                    field: "population",
+                    reason: "is neither floating nor fixed".to_owned(),
+                });
+            }
+        };
+        if is_fixed && filled(self.against.as_deref()).is_some() {
+            let reason = "can be fixed against the past only, not against another cohort".to_owned();
+            return Err(Error::BadQuery { field: "population", reason });
+        }
         Ok(Choice {
+            is_fixed,
             family: filled(self.family.as_deref()).map(str::to_owned),
             severity: word("severity", self.severity.as_deref())?,
             impact: word("impact", self.impact.as_deref())?,
@@ -188,9 +214,20 @@ impl Asked {
     }
 }
 
-fn rows(now: Vec<Prevalence>, before: Option<Vec<Prevalence>>, choice: &Choice) -> Vec<Row> {
-    let before: HashMap<String, Prevalence> =
-        before.into_iter().flatten().map(|rule| (rule.rule.clone(), rule)).collect();
+/// Both sides of a population that is the same on both days.
+fn fixed_sides(shares: &[FixedShare]) -> (Vec<Prevalence>, Vec<Prevalence>) {
+    let side = |one: &FixedShare, failing: i64, waived: i64| Prevalence {
+        rule: one.rule.clone(),
+        evaluated: one.evaluated,
+        failing,
+        waived,
+    };
+    let now = shares.iter().map(|one| side(one, one.failing, one.waived)).collect();
+    (now, shares.iter().map(|one| side(one, one.failing_before, 0)).collect())
+}
+
+fn rows(now: Vec<Prevalence>, before: Vec<Prevalence>, choice: &Choice) -> Vec<Row> {
+    let before: HashMap<String, Prevalence> = before.into_iter().map(|rule| (rule.rule.clone(), rule)).collect();
     let mut rows: Vec<Row> = now
         .into_iter()
         .filter(|rule| rule.evaluated > 0)

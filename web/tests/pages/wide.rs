@@ -70,6 +70,38 @@ async fn a_week_fits_on_one_page_and_into_markdown() {
 }
 
 #[tokio::test]
+async fn prevalence_over_the_same_surfaces_on_both_days_is_a_switch_on_the_page_and_for_programs() {
+    let world = World::full().await;
+    let none = world.get("/prevalence?population=fixed").await;
+    assert!(none.words().contains("Nothing has been judged by rules like these yet."), "{}", none.words());
+    for statement in [
+        "UPDATE surface SET first_evaluated_s = first_evaluated_s - 3456000",
+        "UPDATE target SET first_seen_s = first_seen_s - 3456000",
+        "INSERT INTO rule_day (cohort_id, rule_id, day, evaluated, failing, occurrences, opened, resolved, regressed)
+         SELECT cohort_id, rule_id, day - 30, 1, 0, 0, 0, 0, 0 FROM rule_day WHERE cohort_id = 1",
+    ] {
+        world.write(statement).await;
+    }
+    // Another hour: what was answered a moment ago holds for this one.
+    let json = world.get_json("/prevalence?population=fixed&cohort=a2a-agent").await.json();
+    assert_eq!(json["population"], "fixed", "{json}");
+    let rule = json["rules"].as_array().unwrap().iter().find(|one| one["failing"] != 0).expect("one fails");
+    assert_eq!((&rule["before"], &rule["before_evaluated"]), (&0.into(), &rule["evaluated"]), "{rule}");
+    let page = world.get("/prevalence?population=fixed&cohort=a2a-agent").await;
+    assert!(page.words().contains("what was there and judged 30 days ago and still is"), "{}", page.words());
+    assert!(page.body.contains("<option value=\"fixed\" selected>"), "{}", page.body);
+    let csv = world.get("/prevalence?population=fixed&cohort=a2a-agent&format=csv").await;
+    assert!(csv.body.lines().next().unwrap().contains("before_evaluated"), "{}", csv.body);
+    assert_eq!(csv.body.lines().count(), json["rules"].as_array().unwrap().len() + 1);
+    let api = world.get_json("/api/v1/cohorts/a2a-agent/fixed-prevalence?days=30").await.json();
+    let same = api["items"].as_array().unwrap().iter().find(|one| one["rule"] == rule["rule"]).unwrap();
+    assert_eq!((&same["failing"], &same["failing_before"]), (&rule["failing"], &0.into()));
+    for bad in ["population=some", "population=fixed&against=all"] {
+        assert_eq!(world.get(&format!("/prevalence?{bad}")).await.status, StatusCode::BAD_REQUEST, "{bad}");
+    }
+}
+
+#[tokio::test]
 async fn prevalence_is_failing_of_judged_and_says_what_moved() {
     let world = moved().await;
     let json = world.get_json("/prevalence").await.json();
