@@ -3,12 +3,13 @@
 use plumbline_rules::conversation::Era;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{FindingRow, hex, maybe_word, word};
 use crate::Store;
 use crate::error::Result;
+use crate::rows::{in_statements, places};
 use crate::words::{Headline, Known, ReachState};
 
 /// The current entry of one name in a registry, with how its target stands.
@@ -102,6 +103,15 @@ pub(super) const VERSIONS: &str = entries!(
     "l.target_id = (SELECT x.id FROM target x WHERE x.kind = 'mcp-server' AND x.key = $1) AND l.gone_s IS NULL\nORDER BY l.id DESC\nLIMIT 200"
 );
 
+/// Of each of these targets the version that its registry calls the latest, else the newest here; the list of their numbers
+/// follows.
+const LATEST_OF: &str = entries!(
+    "l.gone_s IS NULL
+  AND l.id = (SELECT x.id FROM listing x WHERE x.target_id = l.target_id AND x.gone_s IS NULL
+              ORDER BY x.is_latest DESC, x.id DESC LIMIT 1)
+  AND l.target_id IN "
+);
+
 pub(super) const FINDINGS_FROM: &str = "
 SELECT f.*, r.slug, NULL AS occ_body, s.last_evaluated_s, s.every_s, s.listing_id
 FROM finding f
@@ -148,6 +158,20 @@ impl Store {
     pub async fn server_versions(&self, name: &str) -> Result<Vec<ServerEntry>> {
         let rows = sqlx::query(VERSIONS).bind(name.to_owned()).fetch_all(&self.pools.reader).await?;
         rows.iter().map(entry).collect()
+    }
+
+    /// The latest listed version of each of these targets, in their order; those without one are left out.
+    pub async fn latest_entries(&self, targets: &[i64]) -> Result<Vec<ServerEntry>> {
+        let mut entries = Vec::with_capacity(targets.len());
+        for some in in_statements(targets) {
+            let statement = format!("{LATEST_OF}{}", places(1, some.len()));
+            let query = some.iter().fold(sqlx::query(AssertSqlSafe(statement)), |query, id| query.bind(*id));
+            for row in &query.fetch_all(&self.pools.reader).await? {
+                entries.push(entry(row)?);
+            }
+        }
+        entries.sort_by_key(|entry| targets.iter().position(|target| *target == entry.target_id));
+        Ok(entries)
     }
 
     /// Open findings after the one of that number, in the order of their numbers, at most `limit`; without places.

@@ -223,6 +223,7 @@ mod tests {
         ];
         for way in Way::ALL.iter().copied() {
             all.push(targets::counts_statement(way));
+            all.push(targets::some_statement(way));
             for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
                 all.push(targets::page_statement(way, order));
             }

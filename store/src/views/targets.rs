@@ -211,6 +211,9 @@ const FEW: i64 = 1_000;
 /// with their upper ends, `$17` `$18` rule, `$19` `$20` family, `$21` `$22` fact, `$23` `$24` impact, `$25` `$26` severity, `$27` `$28`
 /// owner, `$29` `$30` host, `$31`–`$34` tag, `$35` `$36` source, `$37` `$38` cohort, `$39` `$40` security, waived (0 or 1), `$41`–`$44`
 /// changed and added, from and to, `$45` `$46` era, `$47` `$48` access.
+///
+/// A target whose counts say that it has such a finding has one; only where they do not, findings are asked: counts leave out what
+/// is a guess.
 macro_rules! filters_sql {
     () => {
         "
@@ -260,22 +263,24 @@ macro_rules! filters_sql {
   AND ($22 IS NULL OR NOT EXISTS (
         SELECT 1 FROM target_surface s CROSS JOIN fact_span f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id AND f.rule_id = $22 AND f.to_s IS NULL))
-  AND ($23 IS NULL OR EXISTS (
+  AND ($23 IS NULL OR ($23 = 'breaks-clients' AND t.n_blocking > 0) OR EXISTS (
         SELECT 1 FROM target_surface s CROSS JOIN finding f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
           AND f.impact = $23 AND f.state IN ('open', 'clearing', 'flapping')))
-  AND ($24 IS NULL OR NOT EXISTS (
+  AND ($24 IS NULL OR NOT (($24 = 'breaks-clients' AND t.n_blocking > 0) OR EXISTS (
         SELECT 1 FROM target_surface s CROSS JOIN finding f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
-          AND f.impact = $24 AND f.state IN ('open', 'clearing', 'flapping')))
-  AND ($25 IS NULL OR EXISTS (
+          AND f.impact = $24 AND f.state IN ('open', 'clearing', 'flapping'))))
+  AND ($25 IS NULL OR ($25 = 'error' AND t.n_error > 0) OR ($25 = 'warning' AND t.n_warn > 0) OR ($25 = 'info' AND t.n_info > 0)
+       OR EXISTS (
         SELECT 1 FROM target_surface s CROSS JOIN finding f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
           AND f.severity = $25 AND f.state IN ('open', 'clearing', 'flapping')))
-  AND ($26 IS NULL OR NOT EXISTS (
+  AND ($26 IS NULL OR NOT (($26 = 'error' AND t.n_error > 0) OR ($26 = 'warning' AND t.n_warn > 0) OR ($26 = 'info' AND t.n_info > 0)
+       OR EXISTS (
         SELECT 1 FROM target_surface s CROSS JOIN finding f
         WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.surface_id = s.surface_id
-          AND f.severity = $26 AND f.state IN ('open', 'clearing', 'flapping')))
+          AND f.severity = $26 AND f.state IN ('open', 'clearing', 'flapping'))))
   AND ($27 IS NULL OR t.owner_id = $27)
   AND ($28 IS NULL OR t.owner_id IS NULL OR t.owner_id <> $28)
   AND ($29 IS NULL OR t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29))
@@ -421,6 +426,21 @@ GROUP BY t.headline_rank, t.reach"
     };
 }
 
+/// How many match, counted no further than `$49`.
+macro_rules! some_sql {
+    ($way:ident) => {
+        concat!(
+            "
+SELECT COUNT(*) AS targets
+FROM (SELECT t.id FROM target t WHERE ",
+            led_by!($way),
+            filters_sql!(),
+            "
+      LIMIT $49) AS e"
+        )
+    };
+}
+
 /// The same from the index alone, where only kind, headline and reach are asked for; grouped as the index is ordered. `$1` and `$2`
 /// are the first and last kind, so that the index is searched and not scanned.
 pub(super) const KIND_COUNTS: &str = "
@@ -456,6 +476,12 @@ macro_rules! ways {
         pub(super) fn counts_statement(way: Way) -> &'static str {
             match way {
                 $(Way::$way => counts_sql!($way),)+
+            }
+        }
+
+        pub(super) fn some_statement(way: Way) -> &'static str {
+            match way {
+                $(Way::$way => some_sql!($way),)+
             }
         }
     };
@@ -552,6 +578,13 @@ impl Store {
         let counts = merged(&rows)?;
         self.crowds.keep(filter, &counts, Instant::now());
         Ok(counts)
+    }
+
+    /// How many targets match, counted only as far as it matters to how a page of them is found: for lists that do not tell the number.
+    pub async fn some_targets(&self, filter: &TargetFilter) -> Result<i64> {
+        let Some(bounds) = self.bounds(filter).await? else { return Ok(0) };
+        let query = bounds.bind(sqlx::query(some_statement(bounds.way)), filter).bind(FEW + 1);
+        Ok(query.fetch_one(&self.pools.reader).await?.try_get("targets")?)
     }
 
     /// The targets after `after`, at most `limit`. `matching` is how many match in all, as counted before.

@@ -101,6 +101,7 @@ async fn every_filter_narrows_list_and_counts_alike() {
         ] {
             let counted: i64 = store.target_counts(&filter).await.unwrap().iter().map(|count| count.targets).sum();
             assert_eq!(counted, expected, "{filter:?}");
+            assert_eq!(store.some_targets(&filter).await.unwrap(), expected, "{filter:?} counted so far");
             for order in [TargetOrder::Headline, TargetOrder::Changed, TargetOrder::Name] {
                 assert_eq!(all_pages(&store, &filter, order, 2).await.len() as i64, expected, "{filter:?} {order:?}");
             }
@@ -109,6 +110,59 @@ async fn every_filter_narrows_list_and_counts_alike() {
                 store.targets_page(&filter, TargetOrder::Headline, &Position::start(), 5_000, 50).await.unwrap();
             assert_eq!(walked.len() as i64, expected, "{filter:?} walked");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_finding_that_counts_leave_out_is_found_all_the_same() {
+    for_each_database(async |store| {
+        many_cards(&store, 8).await;
+        // As where all that is open is a guess.
+        sqlx::query("UPDATE target SET n_error = 0, n_blocking = 0 WHERE key = 'a00.example'")
+            .execute(store.writer())
+            .await
+            .unwrap();
+        for (query, expected) in
+            [("severity:error", 3), ("-severity:error", 5), ("severity:warning", 0), ("-severity:info", 8)]
+        {
+            let filter = plumbline_store::query::parse(query).unwrap().filter(NOON).unwrap();
+            let counted: i64 = store.target_counts(&filter).await.unwrap().iter().map(|count| count.targets).sum();
+            assert_eq!(counted, expected, "{query}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_latest_version_of_many_names_is_asked_for_at_once() {
+    for_each_database(async |store| {
+        let source = registry(&store).await;
+        let crawl = store.start_crawl(CrawlKind::FullWalk, Some(source), None, "test", NOON).await.unwrap();
+        let walk = store.begin_walk(source, crawl, None, NOON).await.unwrap();
+        let named = |n: usize, version: &str| plumbline_store::walks::Entry {
+            is_latest: Some(version == "2.0.0"),
+            ..entry(&format!("io.example/n{n:02}"), version)
+        };
+        let mut entries: Vec<_> = (0..40).map(|n| named(n, "2.0.0")).collect();
+        entries.extend((0..40).map(|n| named(n, "1.0.0")));
+        entries.push(named(40, "1.0.0"));
+        store.store_page(walk.id, &entries, None, NOON).await.unwrap();
+        store.finish_walk(walk.id, &WalkEnd::Complete, NOON).await.unwrap();
+        let filter = TargetFilter { kind: Some(TargetKind::McpServer), ..TargetFilter::default() };
+        let mut targets = store.targets_page(&filter, TargetOrder::Name, &Position::start(), 41, 50).await.unwrap();
+        targets.reverse();
+        let ids: Vec<i64> = targets.iter().map(|target| target.id).collect();
+        let latest = store.latest_entries(&ids).await.unwrap();
+        assert_eq!(latest.len(), 41);
+        assert_eq!(
+            latest.iter().map(|entry| entry.target_id).collect::<Vec<_>>(),
+            ids,
+            "in the order that was asked for"
+        );
+        assert_eq!((latest[0].name.as_str(), latest[0].version.as_str()), ("io.example/n40", "1.0.0"));
+        assert!(latest[1..].iter().all(|entry| entry.version == "2.0.0"), "{latest:?}");
+        assert!(store.latest_entries(&[-1]).await.unwrap().is_empty());
     })
     .await;
 }

@@ -149,8 +149,7 @@ async fn found(
         reach: standing.reach,
         ..TargetFilter::default()
     };
-    let counts = state.store.target_counts(&filter).await?;
-    let matching = counts.iter().map(|count| count.targets).sum();
+    let matching = state.store.some_targets(&filter).await?;
     let after = match cursor.and_then(|cursor| cursor.split_once('~')) {
         Some((id, name)) => Position { name: name.to_owned(), id: id.parse().unwrap_or(-1), ..Position::start() },
         None => Position::start(),
@@ -158,12 +157,7 @@ async fn found(
     let mut targets = state.store.targets_page(&filter, TargetOrder::Name, &after, matching, limit + 1).await?;
     let has_more = targets.len() as i64 > limit;
     targets.truncate(limit as usize);
-    let mut entries = Vec::new();
-    for target in &targets {
-        let versions = state.store.server_versions(&target.key).await?;
-        let latest = versions.iter().position(|entry| entry.is_latest).unwrap_or(0);
-        entries.extend(versions.into_iter().nth(latest));
-    }
+    let entries = state.store.latest_entries(&targets.iter().map(|target| target.id).collect::<Vec<_>>()).await?;
     let next = targets.last().filter(|_| has_more).map(|last| format!("{}~{}", last.id, last.name));
     Ok(Json(page(&entries, next, &visit.frame.origin)))
 }
