@@ -38,7 +38,7 @@ use crate::progress::Unreached;
 use crate::schedule::{self, Wait};
 use crate::sources::domains;
 use crate::targets::{document_kind, file_path};
-use crate::upstream::WEEK_S;
+use crate::upstream::{self, WEEK_S};
 use crate::witness::Look;
 use crate::{CrawlError, Crawler, endpoint, pass};
 
@@ -325,12 +325,15 @@ async fn observe(crawler: &Crawler, crawl: CrawlId, surface: DueSurface) -> Resu
         None => Vec::new(),
     };
     let looks_behind = crawler.upstream.is_on() && is_settled(&surface, ruleset);
-    let server = seen.document.as_ref().and_then(Document::root).filter(|_| looks_behind).map(Node::to_value);
+    let is_listing = matches!(surface.from, Feed::Listed(_)) && surface.kind == SurfaceKind::ServerJson;
+    let server = seen.document.as_ref().and_then(Document::root).filter(|_| is_listing).map(Node::to_value);
     let (behind, of_behind) = match server {
-        Some(server) => {
+        Some(server) if looks_behind => {
             let (judging, is_verification) = (&crawler.judging, surface.is_verification);
             crawler.upstream.look(&client, &server, judging, is_verification, now_s).await?
         }
+        // Nobody asked, and so what is known of it stays as it was.
+        Some(server) => (Session::default(), upstream::unasked(&server, &crawler.judging)),
         None => Default::default(),
     };
     let judgement = judge_seen(crawler, &surface, &seen, &before, of_behind, traits, ruleset);

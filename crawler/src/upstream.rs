@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http::Method;
 use plumbline_rules::document::Document;
@@ -42,6 +43,8 @@ impl UpstreamSettings {
 pub(crate) const WEEK_S: i64 = 7 * 86_400;
 /// Answers that are remembered; beyond them all are asked for again.
 const MOST_REMEMBERED: usize = 50_000;
+/// How long a host may want to be left alone before a look at it is put off.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Packages of one listing that are looked up.
 const MOST_PACKAGES: usize = 16;
 /// The rules that these looks are for.
@@ -67,7 +70,10 @@ struct Behind {
 enum Thing {
     Repository,
     Package {
+        /// Its type, as `registryType` names it.
+        kind: String,
         identifier: String,
+        version: String,
         /// Where its readme is, when that is an address of its own.
         readme: Option<Url>,
         said: Said,
@@ -116,6 +122,11 @@ impl Upstream {
                 looks.push(look);
                 continue;
             }
+            if client.politeness().wait_for(&behind.url) > PATIENCE {
+                // Its host wants to be left alone: it is not seen this time.
+                looks.push(look_of(&behind.thing, &[]));
+                continue;
+            }
             let asked = ask(client, &behind).await?;
             let look = look_of(&behind.thing, &asked);
             exchanges.extend(asked.into_iter().flatten());
@@ -151,9 +162,17 @@ fn all_behind(server: &Value, settings: &UpstreamSettings) -> Vec<Behind> {
 
 fn package_behind(package: &Value, settings: &UpstreamSettings) -> Option<Behind> {
     let text = |member: &str| package[member].as_str().filter(|text| !text.is_empty());
-    let (identifier, version) = (text("identifier")?, text("version")?);
+    let (kind, identifier, version) = (text("registryType")?, text("identifier")?, text("version")?);
     let (small_identifier, small_version) = (identifier.to_lowercase(), version.to_lowercase());
-    let (url, readme, said) = match text("registryType")? {
+    // A package that says it lives elsewhere is none of the registry that the settings name.
+    let is_elsewhere = |base: &str| {
+        let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+        text("registryBaseUrl").is_some_and(|own| origin(own) != origin(base))
+    };
+    let (url, readme, said) = match kind {
+        "npm" if is_elsewhere(&settings.npm) => return None,
+        "pypi" if is_elsewhere(&settings.pypi) => return None,
+        "nuget" if is_elsewhere(&settings.nuget) => return None,
         "npm" => (below(&settings.npm, &[identifier, version])?, None, Said::Manifest),
         "pypi" => (below(&settings.pypi, &["pypi", identifier, version, "json"])?, None, Said::Description),
         "nuget" => {
@@ -163,7 +182,8 @@ fn package_behind(package: &Value, settings: &UpstreamSettings) -> Option<Behind
         }
         _ => return None,
     };
-    Some(Behind { thing: Thing::Package { identifier: identifier.to_owned(), readme, said }, url })
+    let [kind, identifier, version] = [kind, identifier, version].map(str::to_owned);
+    Some(Behind { thing: Thing::Package { kind, identifier, version, readme, said }, url })
 }
 
 /// An address below another; `None` where the other is none. Whatever the segments say, each stays one.
@@ -184,7 +204,8 @@ async fn ask(client: &Client, behind: &Behind) -> Result<Vec<Vec<Exchange>>, Net
             step: Some(Step::Document),
             method,
             accept: Some("application/json, */*;q=0.5"),
-            way: Way::Listed,
+            // A forge has not listed itself: what it says to robots holds.
+            way: if kind == BodyKind::Page { Way::Crawl } else { Way::Listed },
             ..Ask::get(url.as_str(), kind)
         };
         Ok::<_, NetError>(client.fetch(ask).await?.exchanges)
@@ -204,11 +225,19 @@ async fn ask(client: &Client, behind: &Behind) -> Result<Vec<Vec<Exchange>>, Net
 /// A look as the rules see it (kind `registry-drift`).
 fn look_of(thing: &Thing, asked: &[Vec<Exchange>]) -> Value {
     let answer = |number: usize| asked.get(number)?.last()?.response.as_ref();
-    let response = answer(0).map(|response| json!({ "status": response.status, "body": null }));
+    // Only these say whether it is there.
+    let response = answer(0).filter(|response| matches!(response.status, 200 | 404 | 410));
+    let response = response.map(|response| json!({ "status": response.status, "body": null }));
     match thing {
         Thing::Repository => json!({ "target": "repository", "response": response }),
-        Thing::Package { identifier, said, .. } => {
-            let mut look = json!({ "target": "package", "identifier": identifier, "response": response });
+        Thing::Package { kind, identifier, version, said, .. } => {
+            let mut look = json!({
+                "target": "package",
+                "registryType": kind,
+                "identifier": identifier,
+                "version": version,
+                "response": response,
+            });
             let says = answer(0).filter(|response| response.status == 200 && response.cut.is_none());
             if let Some(package) = says.and_then(|manifest| own_words(*said, manifest, answer(1))) {
                 look["package"] = package;
@@ -223,17 +252,30 @@ fn own_words(said: Said, manifest: &Response, readme: Option<&Response>) -> Opti
     let object = || serde_json::from_slice::<Value>(&manifest.body()).ok().filter(Value::is_object);
     match said {
         Said::Manifest => Some(json!({ "mcpName": object()?["mcpName"] })),
-        Said::Description => Some(json!({ "readme": object()?.pointer("/info/description")?.as_str()? })),
+        Said::Description => Some(json!({ "readme": mentions(object()?.pointer("/info/description")?.as_str()?) })),
         Said::Readme => {
             let readme = readme?;
             match readme.status {
-                200 if readme.cut.is_none() => Some(json!({ "readme": String::from_utf8_lossy(&readme.body()) })),
+                200 if readme.cut.is_none() => {
+                    Some(json!({ "readme": mentions(&String::from_utf8_lossy(&readme.body())) }))
+                }
                 // A package without a readme names no server.
                 404 => Some(json!({ "readme": "" })),
                 _ => None,
             }
         }
     }
+}
+
+/// The places of a readme where a server is named, which is all that a rule reads of it: thousands are remembered.
+fn mentions(readme: &str) -> String {
+    let named = readme.match_indices("mcp-name:").take(50);
+    named.map(|(at, _)| readme[at..].chars().take(300).chain(['\n']).collect::<String>()).collect()
+}
+
+/// What is said where there is no look: nothing is known of what stands behind the listing.
+pub(crate) fn unasked(server: &Value, settings: &Settings) -> Vec<RuleResult> {
+    judged(server, &[], settings)
 }
 
 /// What the rules say of these looks.
@@ -288,6 +330,7 @@ mod tests {
                 { "registryType": "oci", "identifier": "example/tides", "version": "1.0.0" },
                 { "registryType": "npm", "identifier": "..", "version": "1.0.0" },
                 { "registryType": "npm", "identifier": "tides" },
+                { "registryType": "npm", "identifier": "tides", "version": "2.0.0", "registryBaseUrl": "https://own.example" },
             ],
         })
     }
@@ -315,8 +358,8 @@ mod tests {
         vec![serde_json::from_value(exchange).expect("an exchange")]
     }
 
-    fn fired(thing: Thing, asked: &[Vec<Exchange>]) -> Vec<String> {
-        let results = judged(&server(), &[look_of(&thing, asked)], &Settings::default());
+    fn fired(thing: &Thing, asked: &[Vec<Exchange>]) -> Vec<String> {
+        let results = judged(&server(), &[look_of(thing, asked)], &Settings::default());
         let fires = results.into_iter().filter_map(|result| match result.outcome {
             Outcome::Fires(at) => Some(format!("{} {}", result.rule.id, at[0].pointer)),
             _ => None,
@@ -324,40 +367,78 @@ mod tests {
         fires.collect()
     }
 
-    fn package(identifier: &str, said: Said) -> Thing {
-        Thing::Package { identifier: identifier.to_owned(), readme: None, said }
+    fn package(kind: &str, identifier: &str, said: Said) -> Thing {
+        let version = if kind == "nuget" { "1.0.0-B" } else { "1.0.0" }.to_owned();
+        Thing::Package { kind: kind.to_owned(), identifier: identifier.to_owned(), version, readme: None, said }
     }
 
     #[test]
     fn what_is_gone_and_what_names_another_server_is_found() {
         let nothing: [String; 0] = [];
-        let npm = || package("@tidehouse/tides", Said::Manifest);
-        assert_eq!(fired(npm(), &[answered(404, "")]), ["registry/package-not-found /packages/0/version"]);
+        let npm = || package("npm", "@tidehouse/tides", Said::Manifest);
+        assert_eq!(fired(&npm(), &[answered(404, "")]), ["registry/package-not-found /packages/0/version"]);
         let ownership = "registry/package-ownership-mismatch /packages/";
-        assert_eq!(fired(npm(), &[answered(200, r#"{"name": "x"}"#)]), [format!("{ownership}0/identifier")]);
-        assert_eq!(fired(npm(), &[answered(200, r#"{"mcpName": "io.github.tidehouse/tides"}"#)]), nothing);
-        let pypi = || package("tides", Said::Description);
+        assert_eq!(fired(&npm(), &[answered(200, r#"{"name": "x"}"#)]), [format!("{ownership}0/identifier")]);
+        assert_eq!(fired(&npm(), &[answered(200, r#"{"mcpName": "io.github.tidehouse/tides"}"#)]), nothing);
+        let pypi = || package("pypi", "tides", Said::Description);
         assert_eq!(
-            fired(pypi(), &[answered(200, r#"{"info": {"description": "mcp-name: a/b"}}"#)]),
+            fired(&pypi(), &[answered(200, r#"{"info": {"description": "mcp-name: a/b"}}"#)]),
             [format!("{ownership}1/identifier")]
         );
-        let nuget = || package("Tides", Said::Readme);
-        assert_eq!(fired(nuget(), &[answered(200, ""), answered(404, "")]), [format!("{ownership}2/identifier")]);
+        let nuget = || package("nuget", "Tides", Said::Readme);
+        assert_eq!(fired(&nuget(), &[answered(200, ""), answered(404, "")]), [format!("{ownership}2/identifier")]);
         let named = answered(200, "<!-- mcp-name: io.github.tidehouse/tides -->");
-        assert_eq!(fired(nuget(), &[answered(200, ""), named]), nothing);
-        assert_eq!(fired(Thing::Repository, &[answered(410, "")]), ["registry/repository-unreachable /repository/url"]);
+        assert_eq!(fired(&nuget(), &[answered(200, ""), named]), nothing);
+        assert_eq!(
+            fired(&Thing::Repository, &[answered(410, "")]),
+            ["registry/repository-unreachable /repository/url"]
+        );
     }
 
     #[test]
     fn of_what_did_not_answer_as_it_should_nothing_is_said() {
         let nothing: [String; 0] = [];
         for status in [401, 402, 403, 429, 500, 503] {
-            assert_eq!(fired(Thing::Repository, &[answered(status, "")]), nothing, "{status}");
-            assert_eq!(fired(package("tides", Said::Description), &[answered(status, "")]), nothing, "{status}");
+            assert_eq!(fired(&Thing::Repository, &[answered(status, "")]), nothing, "{status}");
+            assert_eq!(
+                fired(&package("pypi", "tides", Said::Description), &[answered(status, "")]),
+                nothing,
+                "{status}"
+            );
         }
-        assert_eq!(fired(Thing::Repository, &[Vec::new()]), nothing);
-        assert_eq!(fired(package("tides", Said::Description), &[answered(200, "<html>")]), nothing);
-        assert_eq!(fired(package("Tides", Said::Readme), &[answered(200, ""), answered(503, "")]), nothing);
+        assert_eq!(fired(&Thing::Repository, &[Vec::new()]), nothing);
+        assert_eq!(fired(&package("pypi", "tides", Said::Description), &[answered(200, "<html>")]), nothing);
+        assert_eq!(fired(&package("nuget", "Tides", Said::Readme), &[answered(200, ""), answered(503, "")]), nothing);
+    }
+
+    /// One name in two registries: what one of them says is said of its package alone, and what one does not say is not said
+    /// by the other.
+    #[test]
+    fn a_package_is_known_by_its_registry_too() {
+        let listed = |kind: &str| json!({ "registryType": kind, "identifier": "tides", "version": "1.0.0" });
+        let server = json!({ "name": "a/tides", "packages": [listed("npm"), listed("pypi")] });
+        let look = |kind: &str, said: Said, asked: Vec<Exchange>| look_of(&package(kind, "tides", said), &[asked]);
+        let outcomes = |npm: Vec<Exchange>| {
+            let named = answered(200, r#"{"info": {"description": "mcp-name: a/tides"}}"#);
+            let looks = [look("npm", Said::Manifest, npm), look("pypi", Said::Description, named)];
+            let results = judged(&server, &looks, &Settings::default());
+            let of = |id: &str| match &results.iter().find(|result| result.rule.id == id).expect("it ran").outcome {
+                Outcome::Fires(at) => at[0].pointer.clone(),
+                Outcome::Passes => "passes".to_owned(),
+                _ => "not evaluated".to_owned(),
+            };
+            [of("registry/package-ownership-mismatch"), of("registry/package-not-found")]
+        };
+        assert_eq!(outcomes(answered(200, r#"{"mcpName": "a/tides"}"#)), ["passes", "passes"]);
+        assert_eq!(outcomes(answered(404, ""))[1], "/packages/0/version");
+        assert_eq!(outcomes(answered(503, "")), ["not evaluated", "not evaluated"]);
+    }
+
+    #[test]
+    fn of_a_readme_only_what_names_a_server_is_kept() {
+        let long = format!("{} mcp-name: a/b {}", "x".repeat(1 << 20), "é".repeat(1 << 20));
+        let kept = mentions(&long);
+        assert!(kept.starts_with("mcp-name: a/b ") && kept.len() < 1_000, "{}", kept.len());
     }
 
     #[test]

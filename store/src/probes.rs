@@ -116,6 +116,22 @@ pub struct Day {
 }
 
 impl Day {
+    /// A day on which nobody asked and this word held all the same.
+    #[must_use]
+    pub fn held(headline: Headline) -> Day {
+        Day {
+            answered: 0,
+            unreachable: 0,
+            neither: 0,
+            median_ms: 0,
+            p95_ms: 0,
+            headline: Some(headline),
+            worst: OutcomeClass::Ok,
+            crawler_fault: false,
+            document_changed: false,
+        }
+    }
+
     /// Sums up probes; `None` for none at all. `headline` is the worst word of the day.
     #[must_use]
     pub fn of(probes: impl IntoIterator<Item = Probe>, headline: Option<Headline>) -> Option<Day> {

@@ -388,10 +388,11 @@ impl Store {
     /// # Errors
     /// When the database fails.
     pub async fn look_behind_listings(&self, now_s: i64) -> Result<u64> {
+        // Neighbours are strewn over the week: their number is multiplied by a prime.
         const WEEK_S: i64 = 7 * 86_400;
         let mut w = self.pools.write().await?;
         let done = sqlx::query(
-            "UPDATE surface SET next_due_s = $1 + id % $2
+            "UPDATE surface SET next_due_s = $1 + CAST(id AS BIGINT) * 48271 % $2
              WHERE next_due_s IS NULL AND listing_id IS NOT NULL AND retired_s IS NULL AND paused = 0",
         )
         .bind(now_s)

@@ -90,11 +90,16 @@ impl<'d> Drift<'d> {
         self.observations.iter().copied().filter(move |seen| seen.target() == Some(target))
     }
 
-    /// The package that a look was about: the one it names, else the first.
+    /// The package that a look was about: the one whose identifier, type and version it names, as far as it names them. One
+    /// server has the same name in several registries.
     fn package_of(&self, seen: Observation<'d>) -> Option<Node<'d>> {
-        let named = seen.0.given("identifier").and_then(Node::text);
+        let is_named = |package: &Node<'d>, member: &str| {
+            let named = seen.0.given(member).and_then(Node::text);
+            named.is_none_or(|named| filled(*package, member) == Some(named))
+        };
         let mut packages = self.server.given("packages").into_iter().flat_map(Node::items);
-        packages.find(|package| named.is_none_or(|name| filled(*package, "identifier") == Some(name)))
+        packages
+            .find(|package| ["identifier", "registryType", "version"].iter().all(|member| is_named(package, member)))
     }
 }
 
@@ -637,9 +642,14 @@ crate::rule! {
 fn package_ownership_mismatch(document: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let Some(drift) = Drift::of(document, out) else { return };
     let Some(name) = filled(drift.server, "name") else { return };
-    let mut has_looked = false;
+    let (mut has_looked, mut has_missed) = (false, false);
     for seen in drift.of_target("package") {
-        let (Some(package), Some(upstream)) = (drift.package_of(seen), seen.0.given("package")) else { continue };
+        let Some(package) = drift.package_of(seen) else { continue };
+        let Some(upstream) = seen.0.given("package") else {
+            // What is not there has nothing to say of itself.
+            has_missed |= seen.status() != Some(404);
+            continue;
+        };
         has_looked = true;
         let text = |path: &[&str]| path.iter().try_fold(upstream, |node, key| node.given(key)).and_then(Node::text);
         let said = match filled(package, "registryType") {
@@ -657,7 +667,12 @@ fn package_ownership_mismatch(document: Node<'_>, _: &Context<'_>, out: &mut Occ
         };
         out.add(package.given("identifier").unwrap_or(package), what);
     }
-    if !has_looked {
+    unless_all_were_seen(has_looked, has_missed, out);
+}
+
+/// That one package is in order says nothing of another that nobody saw.
+fn unless_all_were_seen(has_looked: bool, has_missed: bool, out: &mut Occurrences) {
+    if has_missed || !has_looked {
         out.not_evaluated(NotEvaluated::NotAsked);
     }
 }
@@ -697,10 +712,13 @@ crate::rule! {
 
 fn package_not_found(document: Node<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let Some(drift) = Drift::of(document, out) else { return };
-    let mut has_looked = false;
+    let (mut has_looked, mut has_missed) = (false, false);
     for seen in drift.of_target("package") {
         let Some(package) = drift.package_of(seen) else { continue };
-        has_looked |= unsaid(seen).is_none();
+        match unsaid(seen) {
+            None => has_looked = true,
+            Some(_) => has_missed = true,
+        }
         if seen.status() == Some(404) {
             let what = "its registry answers 404";
             match package.given("version") {
@@ -709,9 +727,7 @@ fn package_not_found(document: Node<'_>, _: &Context<'_>, out: &mut Occurrences)
             };
         }
     }
-    if !has_looked {
-        out.not_evaluated(NotEvaluated::NotAsked);
-    }
+    unless_all_were_seen(has_looked, has_missed, out);
 }
 
 /// What a rule about endpoints says of the remotes of an entry, where a listing and what answers are all there is. In a

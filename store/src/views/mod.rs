@@ -48,6 +48,7 @@ use crate::error::{Error, Result};
 use crate::judged::Occurrence;
 use crate::probes::{self, Day};
 use crate::rows::{self, unpack};
+use crate::words::Headline;
 
 /// A column that holds one word of a closed list.
 fn word<T: FromStr<Err = String>>(row: &AnyRow, column: &'static str) -> Result<T> {
@@ -83,14 +84,47 @@ pub type Strip = (i64, Vec<Option<Day>>);
 /// A month (months since January 1970) and its packed days.
 type Month = (i64, Vec<u8>);
 
-/// Ninety days up to `today` for each id that `owner` names in rows of packed months.
+/// A word, and the day (since January 1970) on which it came to hold.
+type Holding = (Headline, i64);
+
+/// Ninety days up to `today` for each id that `owner` names in rows of packed months, beside what holds of an entry of a list.
 fn strips(rows: &[AnyRow], owner: &'static str, today: i64) -> Result<Vec<Strip>> {
-    let mut months: BTreeMap<i64, Vec<Month>> = BTreeMap::new();
+    let mut all: BTreeMap<i64, (Vec<Month>, Option<Holding>)> = BTreeMap::new();
     for row in rows {
-        let month = (row.try_get("month")?, row.try_get("days")?);
-        months.entry(row.try_get(owner)?).or_default().push(month);
+        let (months, holding) = all.entry(row.try_get(owner)?).or_default();
+        if let Some(month) = row.try_get("month")? {
+            months.push((month, row.try_get("days")?));
+        }
+        if row.try_get::<i32, _>("is_listed")? == 1
+            && let Some(since_s) = row.try_get::<Option<i64>, _>("headline_since_s")?
+        {
+            *holding = Some((word(row, "headline")?, since_s.div_euclid(86_400)));
+        }
     }
-    Ok(months.into_iter().map(|(id, packed)| (id, ninety_days(&packed, today))).collect())
+    let strip = |(id, (months, holding)): (i64, (Vec<Month>, Option<Holding>))| {
+        let mut days = ninety_days(&months, today);
+        if let Some(holding) = holding {
+            hold(&mut days, holding, today);
+        }
+        (id, days)
+    };
+    Ok(all.into_iter().map(strip).filter(|(_, days)| days.iter().any(Option::is_some)).collect())
+}
+
+/// An entry of a list is judged when its listing changes, and is as it was until then: no look of its own says so on other
+/// days, the walks over the list do. What holds now has held since it came. Before that a day is followed by its own word where
+/// that is the word it ended with: it was looked at once, or sound all day.
+fn hold(days: &mut [Option<Day>], (headline, since): Holding, today: i64) {
+    let first = today + 1 - days.len() as i64;
+    let mut before = None;
+    for (day, date) in days.iter_mut().zip(first..) {
+        if let Some(day) = day {
+            let is_one = u32::from(day.answered) + u32::from(day.unreachable) + u32::from(day.neither) <= 1;
+            before = day.headline.filter(|headline| is_one || *headline == Headline::Sound);
+        } else {
+            *day = (if date > since { Some(headline) } else { before }).map(Day::held);
+        }
+    }
 }
 
 /// The places in a compressed set of them; none without one.
@@ -116,7 +150,6 @@ mod tests {
 
     use super::*;
     use crate::reach::OutcomeClass;
-    use crate::words::Headline;
 
     #[test]
     fn ninety_days_reach_across_months_and_end_today() {
@@ -139,6 +172,35 @@ mod tests {
         assert_eq!(days.len(), 90);
         assert_eq!(days[89], Some(blocked));
         assert_eq!(days.iter().flatten().count(), 1);
+    }
+
+    #[test]
+    fn an_entry_of_a_list_holds_its_word_until_it_changes() {
+        let letter = |day: &Option<Day>| match day.and_then(|day| day.headline) {
+            None => '.',
+            Some(Headline::Sound) => 's',
+            Some(Headline::Blocked) => 'b',
+            Some(_) => '?',
+        };
+        let held = |days: &str, now: Headline, since: i64| -> String {
+            let word = |letter: char| match letter {
+                's' => Some(Headline::Sound),
+                'b' => Some(Headline::Blocked),
+                _ => None,
+            };
+            let looked_at = |letter: char| {
+                let answered = if letter.is_uppercase() { 2 } else { 1 };
+                word(letter.to_ascii_lowercase()).map(|word| Day { answered, ..Day::held(word) })
+            };
+            let mut days: Vec<Option<Day>> = days.chars().map(looked_at).collect();
+            let today = days.len() as i64 - 1;
+            hold(&mut days, (now, since), today);
+            days.iter().map(letter).collect()
+        };
+        assert_eq!(held("..s..b..", Headline::Blocked, 5), "..sssbbb", "blank before it came, held since");
+        assert_eq!(held("........", Headline::Sound, -200), "ssssssss", "it came long before");
+        assert_eq!(held("b...s...", Headline::Sound, 4), "bbbbssss");
+        assert_eq!(held("B...s...", Headline::Sound, 4), "b...ssss", "the worst of a day need not be its end");
     }
 
     /// Every statement that a page runs.
@@ -175,6 +237,8 @@ mod tests {
             groups::HOST,
             groups::TAG,
             groups::OWNERS_LIKE,
+            groups::OWNERS_OF,
+            groups::HOSTS_OF,
             groups::HOSTS_LIKE,
             groups::TAGS_LIKE,
             releases::RELEASES,

@@ -361,10 +361,12 @@ ORDER BY e.id DESC
 LIMIT $3";
 
 pub(super) const MONTHS: &str = "
-SELECT m.surface_id, m.month, m.days
+SELECT f.id AS surface_id, m.month, m.days, f.headline, f.headline_since_s,
+       CASE WHEN f.listing_id IS NULL THEN 0 ELSE 1 END AS is_listed
 FROM target_surface ts
-JOIN surface_month m ON m.surface_id = ts.surface_id
-WHERE ts.target_id = $1 AND ts.removed_s IS NULL AND m.month >= $2";
+JOIN surface f ON f.id = ts.surface_id
+LEFT JOIN surface_month m ON m.surface_id = f.id AND m.month >= $2
+WHERE ts.target_id = $1 AND ts.removed_s IS NULL";
 
 /// Places shown of one finding.
 const PLACES: usize = 100;

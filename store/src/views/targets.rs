@@ -508,14 +508,15 @@ ways! {
 
 /// The months of the strips of one page of targets: fifty ids, those there are not repeated.
 pub(super) const STRIPS: &str = "
-SELECT s.target_id, m.surface_id, m.month, m.days
+SELECT s.target_id, m.month, m.days, f.headline, f.headline_since_s,
+       CASE WHEN f.listing_id IS NULL THEN 0 ELSE 1 END AS is_listed
 FROM target_surface s
-JOIN surface_month m ON m.surface_id = s.surface_id
+JOIN surface f ON f.id = s.surface_id
+LEFT JOIN surface_month m ON m.surface_id = f.id AND m.month >= $51
 WHERE s.target_id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
                       $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44,
                       $45, $46, $47, $48, $49, $50)
-  AND s.role = 'main' AND s.removed_s IS NULL
-  AND m.month >= $51";
+  AND s.role = 'main' AND s.removed_s IS NULL";
 
 /// Targets on one page.
 pub const PAGE: usize = 50;
