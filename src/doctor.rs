@@ -44,13 +44,13 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let now_s = chrono::Utc::now().timestamp();
         let holder = wiring::holder();
         let mut diagnosis = store.examine(hand, now_s, |other| wiring::is_alive(other, &holder)).await;
-        if arguments.rebuild && diagnosis.is_ok() {
+        if arguments.rebuild && diagnosis.as_ref().is_ok_and(|diagnosis| !diagnosis.is_damaged) {
             diagnosis = match store.recount_cohorts(now_s).await {
                 Ok(checked) => diagnosis.map(|diagnosis| diagnosis.with(checked)),
                 Err(error) => Err(error),
             };
         }
-        if arguments.rebuild && diagnosis.is_ok() {
+        if arguments.rebuild && diagnosis.as_ref().is_ok_and(|diagnosis| !diagnosis.is_damaged) {
             diagnosis = match store.recount_days(hand, now_s, progress()).await {
                 Ok(checked) => diagnosis.map(|diagnosis| diagnosis.with(checked)),
                 Err(error) => Err(error),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_check_is_told_and_nothing_in_it_is_obeyed() {
-        let diagnosis = Diagnosis { checks: vec![check(0, 0), check(3, 0)] };
+        let diagnosis = Diagnosis { checks: vec![check(0, 0), check(3, 0)], is_damaged: false };
         assert_eq!(
             told(&diagnosis),
             "ok      surfaces (9 looked at)\n\
@@ -142,8 +142,14 @@ mod tests {
              surface 1[2J keeps 2\n          and 2 more\n\
              Faults: 3. `--repair` mends what is derived.\n"
         );
-        assert!(told(&Diagnosis { checks: vec![check(2, 2)] }).ends_with("Faults: 2, of which 0 are left.\n"));
-        assert!(told(&Diagnosis { checks: vec![check(2, 1)] }).ends_with("Faults: 2, of which 1 are left.\n"));
-        assert!(told(&Diagnosis { checks: vec![check(0, 0)] }).ends_with("Nothing is wrong.\n"));
+        assert!(
+            told(&Diagnosis { checks: vec![check(2, 2)], is_damaged: false })
+                .ends_with("Faults: 2, of which 0 are left.\n")
+        );
+        assert!(
+            told(&Diagnosis { checks: vec![check(2, 1)], is_damaged: false })
+                .ends_with("Faults: 2, of which 1 are left.\n")
+        );
+        assert!(told(&Diagnosis { checks: vec![check(0, 0)], is_damaged: false }).ends_with("Nothing is wrong.\n"));
     }
 }

@@ -45,6 +45,8 @@ pub struct Checked {
 pub struct Diagnosis {
     /// In the order they were made.
     pub checks: Vec<Checked>,
+    /// The file itself is damaged: nothing is written to it.
+    pub is_damaged: bool,
 }
 
 impl Diagnosis {
@@ -110,7 +112,8 @@ impl Store {
             checks.push(self.integrity().await?);
             checks.push(self.references().await?);
         }
-        let hand = if checks.iter().any(|check| check.wrong > 0) { Hand::Look } else { hand };
+        let is_damaged = checks.iter().any(|check| check.wrong > 0);
+        let hand = if is_damaged { Hand::Look } else { hand };
         match hand {
             Hand::Look => {
                 let begin = match self.pools.backend {
@@ -127,7 +130,7 @@ impl Store {
             }
         }
         checks.push(self.dead(hand, now_s, is_alive).await?);
-        Ok(Diagnosis { checks })
+        Ok(Diagnosis { checks, is_damaged })
     }
 
     /// Counts every cohort anew and corrects what the newest counted day says. Rows that were counted while nothing has been
@@ -762,6 +765,6 @@ mod tests {
         let checked = Checked::faults("x", 40, (0..12).map(|n| n.to_string()));
         assert_eq!((checked.wrong, checked.examples.len()), (12, 10));
         let mended = Checked { mended: 5, ..checked.clone() };
-        assert_eq!(Diagnosis { checks: vec![checked, mended] }.left(), 19);
+        assert_eq!(Diagnosis { checks: vec![checked, mended], is_damaged: false }.left(), 19);
     }
 }

@@ -128,7 +128,7 @@ impl Store {
         Ok(checked)
     }
 
-    /// Counts every day again that can be, oldest first. `progress` is told how many of how many are done.
+    /// Counts every day again that can be, newest first: each hangs on the day after it. `progress` is told how many of how many are done.
     ///
     /// # Errors
     /// When the database fails; what was mended until then stays mended.
@@ -140,7 +140,7 @@ impl Store {
     ) -> Result<Checked> {
         let days = self.recountable_days().await?;
         let mut checked = Checked::new("days of the trends", 0);
-        for (done, day) in days.iter().enumerate() {
+        for (done, day) in days.iter().rev().enumerate() {
             progress(done, days.len());
             checked.join(self.recount_day(*day, hand, now_s).await?);
         }
@@ -203,17 +203,24 @@ async fn recount(on: &mut AnyConnection, day: i64, hand: Hand, now_s: i64, check
         .bind(day)
         .fetch_one(&mut *on)
         .await?;
-    let newest: Option<i64> =
-        sqlx::query_scalar("SELECT MAX(day) FROM cohort_day WHERE cohort_id = 1").fetch_one(&mut *on).await?;
+    let after: Option<i64> = sqlx::query_scalar("SELECT MIN(day) FROM cohort_day WHERE cohort_id = 1 AND day > $1")
+        .bind(day)
+        .fetch_one(&mut *on)
+        .await?;
     let added = happened(on, before.map_or(0, |before| (before + 1) * DAY_S), (day + 1) * DAY_S).await?;
-    // What there is at the end of the newest day is compared with what there is.
-    let has_stock = newest != Some(day);
-    let (kept, earlier) = (rules_of(on, day).await?, rules_of(on, before.unwrap_or(-1)).await?);
-    let rules: BTreeSet<i64> = kept.keys().chain(added.rules.keys()).copied().collect();
+    // What there was at the end of a day is what there was at the end of the next without what happened in between: the newest
+    // day is compared with what there is, so every day before it hangs on what can be seen.
+    let since = match after {
+        Some(after) => happened(on, (day + 1) * DAY_S, (after + 1) * DAY_S).await?,
+        None => Added::default(),
+    };
+    let (kept, later) = (rules_of(on, day).await?, rules_of(on, after.unwrap_or(-1)).await?);
+    let rules: BTreeSet<i64> = kept.keys().chain(added.rules.keys()).chain(later.keys()).copied().collect();
     for rule in rules {
         let was = kept.get(&rule).copied().unwrap_or_default();
         let mut due = added.rules.get(&rule).copied().unwrap_or_default();
-        due[4] = if has_stock { earlier.get(&rule).map_or(0, |rule| rule[4]) + due[4] } else { was[4] };
+        let [at_end, moved] = [&later, &since.rules].map(|rules| rules.get(&rule).map_or(0, |rule| rule[4]));
+        due[4] = if after.is_some() { at_end - moved } else { was[4] };
         checked.looked_at += 1;
         if was == due {
             continue;
@@ -228,10 +235,12 @@ async fn recount(on: &mut AnyConnection, day: i64, hand: Hand, now_s: i64, check
             checked.mended += 1;
         }
     }
-    let (kept, earlier) = (cohorts_of(on, day).await?, cohorts_of(on, before.unwrap_or(-1)).await?);
+    let (kept, later) = (cohorts_of(on, day).await?, cohorts_of(on, after.unwrap_or(-1)).await?);
     for (cohort, was) in kept {
         let mut due = added.cohorts.get(&cohort).copied().unwrap_or_default();
-        due[0] = if has_stock { earlier.get(&cohort).map_or(0, |cohort| cohort[0]) + due[0] } else { was[0] };
+        let [at_end, moved] =
+            [&later, &since.cohorts].map(|cohorts| cohorts.get(&cohort).map_or(0, |cohort| cohort[0]));
+        due[0] = if after.is_some() { at_end - moved } else { was[0] };
         checked.looked_at += 1;
         if was == due {
             continue;
