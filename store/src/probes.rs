@@ -129,6 +129,7 @@ impl Day {
             worst: OutcomeClass::Ok,
             crawler_fault: false,
             document_changed: false,
+            in_maintenance: false,
         }
     }
 

@@ -77,7 +77,7 @@ impl Store {
         must_be_watched(&mut w, target).await?;
         let done = sqlx::query(
             "UPDATE surface SET next_due_s = $2, urgent = CASE WHEN urgent = 0 THEN 1 ELSE urgent END
-             WHERE retired_s IS NULL AND paused = 0
+             WHERE (retired_s IS NULL OR next_due_s IS NOT NULL) AND paused = 0
                AND id IN (SELECT surface_id FROM target_surface WHERE target_id = $1 AND removed_s IS NULL)",
         )
         .bind(target.0)
@@ -116,7 +116,7 @@ impl Store {
         sqlx::query(
             "UPDATE surface
              SET next_due_s = CASE WHEN paused = 1 THEN NULL WHEN next_due_s IS NULL THEN $2 ELSE next_due_s END
-             WHERE retired_s IS NULL
+             WHERE (retired_s IS NULL OR next_due_s IS NOT NULL)
                AND id IN (SELECT surface_id FROM target_surface WHERE target_id = $1 AND removed_s IS NULL)",
         )
         .bind(target.0)

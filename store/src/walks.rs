@@ -742,12 +742,16 @@ impl Page {
     }
 }
 
-/// Whether the registry says that an entry was updated since it was seen, and nothing worse: its target, its number here,
-/// the stamp before and now.
+/// Whether the registry says that an entry was updated since it was seen, and not only that its standing changed, which stamps
+/// it as well: its target, its number here, the stamp before and now.
 fn advanced(known: &Known, entry: &Entry) -> Option<(i64, i64, i64, i64)> {
     let (before, now) = (known.updated_ms?, entry.updated_ms?);
-    let is_listed = !known.is_gone && entry.status.as_deref() != Some("deleted");
-    (is_listed && now > before).then_some((known.target, known.id, before, now))
+    let is_standing = !known.is_gone
+        && entry.status.as_deref() != Some("deleted")
+        && known.status == entry.status
+        && known.status_message == entry.status_message
+        && known.is_latest == entry.is_latest.unwrap_or(known.is_latest);
+    (is_standing && now > before).then_some((known.target, known.id, before, now))
 }
 
 /// A stamp in milliseconds as it is shown.

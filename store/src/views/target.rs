@@ -285,7 +285,8 @@ pub struct EventRow {
 
 pub(super) const TARGET: &str = "
 SELECT t.*, o.name AS owner, o.slug AS owner_slug, h.name AS host, s.name AS source, s.kind AS source_kind,
-       (SELECT MAX(CASE WHEN u.listing_id IS NULL THEN u.last_attempt_s ELSE s.last_pass_s END + 3 * u.every_s)
+       (SELECT MAX(CASE WHEN u.listing_id IS NULL THEN u.last_attempt_s + 3 * COALESCE(u.every_s, u.interval_s)
+                        ELSE s.last_pass_s + 3 * (s.next_pass_s - s.last_pass_s) END)
         FROM target_surface ts
         JOIN surface u ON u.id = ts.surface_id
         WHERE ts.target_id = t.id AND ts.removed_s IS NULL) AS stale_from_s
