@@ -72,6 +72,9 @@ impl House {
 
     async fn each_night(self) {
         self.sweep().await;
+        if let Err(error) = self.store.forget_answers(now_s()).await {
+            tracing::warn!("answers kept for keys were not let go: {error}");
+        }
         self.give_back().await;
         self.measure().await;
         let place = rand::rng().random_range(0.0..1.0);

@@ -23,25 +23,35 @@ pub enum Repeat {
     First,
     /// The same request is being answered.
     Running,
+    /// The same request was begun, and whoever answered it is gone: it may be done or not.
+    Unknown,
     /// The same request was answered so.
     Answered(Vec<u8>),
     /// It was another request.
     Other,
 }
 
+const FORGET: &str = "DELETE FROM kept_answer WHERE at_s <= $1";
+
 impl Store {
+    /// Lets answers go that are older than they are kept, also where no further key comes.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn forget_answers(&self, now_s: i64) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query(FORGET).bind(now_s - KEPT_S).execute(w.on()).await?;
+        w.commit().await
+    }
+
     /// Takes a key for a request, or says what became of it before.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn begin_answer(&self, who: &str, key: [u8; 32], request: [u8; 32], now_s: i64) -> Result<Repeat> {
         let mut w = self.pools.write().await?;
-        sqlx::query("DELETE FROM kept_answer WHERE at_s <= $1 OR (answer IS NULL AND at_s <= $2)")
-            .bind(now_s - KEPT_S)
-            .bind(now_s - GONE_S)
-            .execute(w.on())
-            .await?;
-        let known = sqlx::query("SELECT request, answer FROM kept_answer WHERE who = $1 AND key_hash = $2")
+        sqlx::query(FORGET).bind(now_s - KEPT_S).execute(w.on()).await?;
+        let known = sqlx::query("SELECT request, answer, at_s FROM kept_answer WHERE who = $1 AND key_hash = $2")
             .bind(who)
             .bind(key.to_vec())
             .fetch_optional(w.on())
@@ -49,7 +59,11 @@ impl Store {
         let repeat = match known {
             None => Repeat::First,
             Some(row) if row.try_get::<Vec<u8>, _>(0)? != request => Repeat::Other,
-            Some(row) => row.try_get::<Option<Vec<u8>>, _>(1)?.map_or(Repeat::Running, Repeat::Answered),
+            Some(row) => match row.try_get::<Option<Vec<u8>>, _>(1)? {
+                Some(answer) => Repeat::Answered(answer),
+                None if row.try_get::<i64, _>(2)? <= now_s - GONE_S => Repeat::Unknown,
+                None => Repeat::Running,
+            },
         };
         if repeat == Repeat::First {
             sqlx::query(

@@ -34,8 +34,8 @@ pub async fn add_waiver(state: &WebState, by: &Actor, mut new: Waiver) -> Result
     by.must_cover(&new.matcher)?;
     quiet::check_waiver(&new)?;
     new.id = state.store.add_waiver(&new).await?;
-    waiving::apply(&state.store, new.created_s).await?;
     by.note(state, "waiver.add", format!("waiver:{}", new.id), (None, Some(json!(new)))).await?;
+    brought(waiving::apply(&state.store, new.created_s).await);
     Ok(new)
 }
 
@@ -44,9 +44,17 @@ pub async fn end_waiver(state: &WebState, by: &Actor, id: i64, now_s: i64) -> Re
     let kept = state.store.waivers(now_s).await?.into_iter().find(|one| one.id == id);
     may_end("waiver", id, kept.as_ref().map(|one| (one.matcher.as_str(), one.origin)), by)?;
     let was_there = state.store.end_waiver(id, now_s).await?;
-    waiving::apply(&state.store, now_s).await?;
     gone("waiver", id, was_there)?;
-    by.note(state, "waiver.end", format!("waiver:{id}"), (Some(json!(kept)), None)).await
+    by.note(state, "waiver.end", format!("waiver:{id}"), (Some(json!(kept)), None)).await?;
+    brought(waiving::apply(&state.store, now_s).await);
+    Ok(())
+}
+
+/// What is kept is kept; that it is brought to findings and surfaces is tried again within a minute.
+fn brought<T>(applied: Result<T, plumbline_store::Error>) {
+    if let Err(error) = applied {
+        tracing::warn!("what keeps quiet is brought to findings and surfaces later: {error}");
+    }
 }
 
 /// Keeps a maintenance window.
@@ -54,8 +62,8 @@ pub async fn add_maintenance(state: &WebState, by: &Actor, mut new: Maintenance)
     by.must_cover(&new.matcher)?;
     quiet::check_maintenance(&new)?;
     new.id = state.store.add_maintenance(&new).await?;
-    working::apply(&state.store, new.created_s).await?;
     by.note(state, "maintenance.add", format!("maintenance:{}", new.id), (None, Some(json!(new)))).await?;
+    brought(working::apply(&state.store, new.created_s).await);
     Ok(new)
 }
 
@@ -64,9 +72,10 @@ pub async fn end_maintenance(state: &WebState, by: &Actor, id: i64, now_s: i64) 
     let kept = state.store.maintenances(now_s).await?.into_iter().find(|one| one.id == id);
     may_end("maintenance window", id, kept.as_ref().map(|one| (one.matcher.as_str(), one.origin)), by)?;
     let was_there = state.store.end_maintenance(id, now_s).await?;
-    working::apply(&state.store, now_s).await?;
     gone("maintenance window", id, was_there)?;
-    by.note(state, "maintenance.end", format!("maintenance:{id}"), (Some(json!(kept)), None)).await
+    by.note(state, "maintenance.end", format!("maintenance:{id}"), (Some(json!(kept)), None)).await?;
+    brought(working::apply(&state.store, now_s).await);
+    Ok(())
 }
 
 /// Whether something may be ended: it is there, was not made in the settings file, and is the actor's to touch.

@@ -51,6 +51,9 @@ pub enum Error {
     /// It contradicts what is there; a sentence.
     #[error("{0}")]
     Conflict(String),
+    /// A write with a key that was used for it before, and why its first answer cannot be given.
+    #[error("{0}")]
+    Repeated(&'static str),
     /// Its `Idempotency-Key` was that of another request.
     #[error("the key was that of another request")]
     OtherRequest,
@@ -154,7 +157,7 @@ impl Error {
         match self {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::BadQuery { .. } | Self::BadWord(_) | Self::BadForm(_) => StatusCode::BAD_REQUEST,
-            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Conflict(_) | Self::Repeated(_) => StatusCode::CONFLICT,
             Self::OtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NotYours | Self::Lacks(_) | Self::NotTheirs(_) => StatusCode::FORBIDDEN,
@@ -286,6 +289,11 @@ fn explained(status: StatusCode, error: Option<&Error>) -> Explanation {
         (Some(Error::Conflict(why)), _) => {
             (crate::text::visible(why, 400), "Nothing was changed.".to_owned(), vec![("/webhooks", "Webhooks"), home])
         }
+        (Some(Error::Repeated(why)), _) => (
+            (*why).to_owned(),
+            "Nothing was done again. Look whether it is there before you send it with another key.".to_owned(),
+            vec![("/api", "The API"), home],
+        ),
         (Some(Error::OtherRequest), _) => (
             "The Idempotency-Key was that of another request.".to_owned(),
             "Nothing was changed. A key stands for one address and one body for a day; send this with a key of its own."

@@ -68,7 +68,10 @@ impl Actor {
                 let token = state.store.token(text, (state.now)()).await?.ok_or(Error::NoToken)?;
                 Ok(Actor { token: Some(token), from })
             }
-            None if is_operator(parts) => Ok(Actor { token: None, from }),
+            // What is shown and is no token of ours is refused too.
+            None if is_operator(parts) && !parts.headers.contains_key(header::AUTHORIZATION) => {
+                Ok(Actor { token: None, from })
+            }
             None => Err(Error::NoToken),
         }
     }

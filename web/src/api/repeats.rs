@@ -39,13 +39,23 @@ struct Kept {
     body: Option<String>,
 }
 
-/// The layer.
+/// The layer. Every write runs to its end, with its note in the audit, whether or not somebody still waits for the answer.
 pub async fn once(State(state): State<WebState>, request: Request, next: Next) -> Response {
-    let is_write = request.method() == Method::POST && request.uri().path().starts_with("/api/v1/");
-    if !is_write || !request.headers().contains_key(&KEY) {
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
         return next.run(request).await;
     }
-    answered(state, request, next).await.unwrap_or_else(IntoResponse::into_response)
+    let may_repeat = request.method() == Method::POST && request.uri().path().starts_with("/api/v1/");
+    let answer = if may_repeat && request.headers().contains_key(&KEY) {
+        answered(state, request, next).await
+    } else {
+        to_its_end(async move { Ok(next.run(request).await) }).await
+    };
+    answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Does it as a task of its own, which nobody who hangs up can break off.
+async fn to_its_end(work: impl Future<Output = Result<Response, Error>> + Send + 'static) -> Result<Response, Error> {
+    tokio::spawn(work).await.map_err(|error| Error::Ours(format!("a request ended: {error}")))?
 }
 
 async fn answered(state: WebState, request: Request, next: Next) -> Result<Response, Error> {
@@ -63,15 +73,15 @@ async fn answered(state: WebState, request: Request, next: Next) -> Result<Respo
     match state.store.begin_answer(&who, key, asked, (state.now)()).await? {
         Repeat::Other => Err(Error::OtherRequest),
         Repeat::Running => {
-            let mut response = Error::Conflict("The same request is being answered.".to_owned()).into_response();
+            let mut response = Error::Repeated("The same request is being answered.").into_response();
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(AGAIN_S));
             Ok(response)
         }
+        Repeat::Unknown => Err(Error::Repeated("It was begun, and nobody knows whether it was done.")),
         Repeat::Answered(sealed) => again(&state, &sealed),
         Repeat::First => {
             let request = Request::from_parts(parts, Body::from(body));
-            let task = tokio::spawn(first(state, who, key, request, next));
-            task.await.map_err(|error| Error::Ours(format!("a request ended: {error}")))?
+            to_its_end(first(state, who, key, request, next)).await
         }
     }
 }
@@ -79,8 +89,12 @@ async fn answered(state: WebState, request: Request, next: Next) -> Result<Respo
 /// Does it, and keeps the answer.
 async fn first(state: WebState, who: String, key: [u8; 32], request: Request, next: Next) -> Result<Response, Error> {
     let response = next.run(request).await;
-    if !response.status().is_success() {
+    if response.status().is_client_error() {
+        // It was refused: nothing was done, and the key is free again.
         state.store.keep_answer(&who, key, None).await?;
+    }
+    if !response.status().is_success() {
+        // After a failure of ours it may be done all the same.
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -105,7 +119,7 @@ fn again(state: &WebState, sealed: &[u8]) -> Result<Response, Error> {
     let opened = state.desk.courier.vault.unseal(sealed).map_err(|error| Error::Ours(error.to_string()))?;
     let kept: Kept = serde_json::from_slice(&opened)?;
     let Some(body) = kept.body else {
-        return Err(Error::Conflict("It was done; its answer was too long to be kept.".to_owned()));
+        return Err(Error::Repeated("It was done; its answer was too long to be kept."));
     };
     let status = StatusCode::from_u16(kept.status).map_err(|error| Error::Ours(error.to_string()))?;
     let mut response = (status, body).into_response();
