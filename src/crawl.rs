@@ -116,6 +116,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<ExitCode> {
         let crawler = wiring::crawler(&settings, store.clone()).await?;
         let interrupted = serve::on_signal(stop.clone());
         let started = Instant::now();
+        plumbline_alerts::working::apply(&store, crawler.now_s()).await?;
         let (walks, mut round) = crawl_all(&crawler, arguments, &stop, is_terminal).await?;
         let stay_s = settings.crawl.verify_in_run_s.max(if arguments.verify { VERIFY_S } else { 0 });
         verify(&crawler, &stop, Duration::from_secs(stay_s), &mut round).await?;

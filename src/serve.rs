@@ -133,8 +133,24 @@ async fn tell_others(present: &Present, store: &Store, tasks: &TaskTracker, stop
     if settings.alerts.enabled {
         telling::apply(&settings, store, plumbline_web::system_now()).await?;
         telling.spawn(tasks, stop);
+    } else {
+        // Whoever tells brings planned work to surfaces; where nobody does it is done all the same.
+        tasks.spawn(plan_work(store.clone(), stop.clone()));
     }
     Ok(desk)
+}
+
+/// Brings planned work to surfaces every minute.
+async fn plan_work(store: Store, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        if let Err(error) = plumbline_alerts::working::apply(&store, plumbline_web::system_now()).await {
+            tracing::warn!("planned work is brought to surfaces later: {error}");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_secs(60)) => {}
+        }
+    }
 }
 
 /// Ends scheduler, passes and web server, in that order, within a little more than the time for what is in flight.

@@ -496,8 +496,19 @@ impl Teller {
         if !matched.is_empty() {
             self.store.silences_matched(&matched.into_iter().collect::<Vec<i64>>(), now_s).await?;
         }
-        for id in pipeline::calm_silences(&session.quiet.silences, now_s) {
-            self.store.end_silence(id, now_s).await?;
+        let calm = pipeline::calm_silences(&session.quiet.silences, now_s);
+        if calm.is_empty() {
+            return Ok(());
+        }
+        // Alerts that were told before are compared with silences only when their group is due: an open one that a silence
+        // covers is a match all the same.
+        let open = self.store.all_open_alerts(MOST_WAITING).await?;
+        for (silence, matcher) in session.quiet.silences.iter().filter(|(silence, _)| calm.contains(&silence.id)) {
+            if open.iter().any(|alert| matcher.matches(&alert.facts)) {
+                self.store.silences_matched(&[silence.id], now_s).await?;
+            } else {
+                self.store.end_silence(silence.id, now_s).await?;
+            }
         }
         Ok(())
     }

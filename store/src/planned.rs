@@ -145,13 +145,17 @@ impl Store {
                 .await?;
         }
         for new in planned.difference(kept) {
-            sqlx::query("INSERT INTO surface_work (surface_id, maintenance_id, from_s, to_s) VALUES ($1, $2, $3, $4)")
-                .bind(new.surface.0)
-                .bind(new.maintenance)
-                .bind(new.from_s)
-                .bind(new.to_s)
-                .execute(w.on())
-                .await?;
+            // Two may bring the same window at once.
+            sqlx::query(
+                "INSERT INTO surface_work (surface_id, maintenance_id, from_s, to_s) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (surface_id, maintenance_id, from_s) DO UPDATE SET to_s = excluded.to_s",
+            )
+            .bind(new.surface.0)
+            .bind(new.maintenance)
+            .bind(new.from_s)
+            .bind(new.to_s)
+            .execute(w.on())
+            .await?;
         }
         w.commit().await
     }

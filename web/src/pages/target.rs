@@ -410,8 +410,7 @@ pub(super) fn day_of(day: &Option<probes::Day>) -> Day {
 
 /// Whether all that was seen of a day says nothing about it: planned work, throttled, or our own fault.
 fn counts_neither_way(day: &probes::Day) -> bool {
-    day.in_maintenance
-        || matches!(day.worst, OutcomeClass::Throttled | OutcomeClass::Skipped | OutcomeClass::CrawlerFault)
+    matches!(day.worst, OutcomeClass::Throttled | OutcomeClass::Skipped | OutcomeClass::CrawlerFault)
 }
 
 fn surface_days(surfaces: &[SurfaceRow], recorded: &[Recorded], today: i64) -> Vec<SurfaceDays> {
