@@ -42,6 +42,8 @@ pub struct FixedShare {
 /// Answers by cohort and day, each with the hour that it is of.
 pub(crate) type Kept = Arc<Mutex<HashMap<(i64, i64), (i64, Arc<Vec<FixedShare>>)>>>;
 
+static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// The population: surfaces that are watched and were judged by a moment, of targets that were there by then and still are.
 macro_rules! population {
     ($before:literal, $after:literal) => {
@@ -61,40 +63,40 @@ macro_rules! population {
     };
 }
 
-const JUDGED: &str = population!("SELECT surface.judged FROM surface WHERE", "");
+const JUDGED: &str = population!("SELECT surface.id, surface.judged FROM surface WHERE", "");
 
 const FAILING: &str = population!(
-    "SELECT finding.rule_id, COUNT(DISTINCT finding.surface_id),
-            COUNT(DISTINCT CASE WHEN finding.waiver_id IS NOT NULL THEN finding.surface_id END)
+    "SELECT DISTINCT finding.rule_id, finding.surface_id,
+            CAST(CASE WHEN finding.waiver_id IS NULL THEN 0 ELSE 1 END AS BIGINT)
      FROM finding
      JOIN surface ON surface.id = finding.surface_id
      WHERE finding.state IN ('open', 'clearing', 'flapping') AND",
-    "GROUP BY finding.rule_id"
+    ""
 );
 
 const FAILING_THEN: &str = population!(
-    "SELECT finding.rule_id, COUNT(DISTINCT finding.surface_id), CAST(0 AS BIGINT)
+    "SELECT DISTINCT finding.rule_id, finding.surface_id, CAST(0 AS BIGINT)
      FROM finding_span
      JOIN finding ON finding.id = finding_span.finding_id
      JOIN surface ON surface.id = finding.surface_id
      WHERE finding_span.from_s < $1 AND (finding_span.to_s IS NULL OR finding_span.to_s >= $1) AND",
-    "GROUP BY finding.rule_id"
+    ""
 );
 
 const SET: &str = population!(
-    "SELECT fact_span.rule_id, COUNT(DISTINCT fact_span.surface_id), CAST(0 AS BIGINT)
+    "SELECT DISTINCT fact_span.rule_id, fact_span.surface_id, CAST(0 AS BIGINT)
      FROM fact_span
      JOIN surface ON surface.id = fact_span.surface_id
      WHERE fact_span.to_s IS NULL AND",
-    "GROUP BY fact_span.rule_id"
+    ""
 );
 
 const SET_THEN: &str = population!(
-    "SELECT fact_span.rule_id, COUNT(DISTINCT fact_span.surface_id), CAST(0 AS BIGINT)
+    "SELECT DISTINCT fact_span.rule_id, fact_span.surface_id, CAST(0 AS BIGINT)
      FROM fact_span
      JOIN surface ON surface.id = fact_span.surface_id
      WHERE fact_span.from_s < $1 AND (fact_span.to_s IS NULL OR fact_span.to_s >= $1) AND",
-    "GROUP BY fact_span.rule_id"
+    ""
 );
 
 impl Store {
@@ -105,8 +107,16 @@ impl Store {
     /// When the database fails.
     pub async fn fixed_prevalence(&self, cohort: i64, day: i64, now_s: i64) -> Result<Arc<Vec<FixedShare>>> {
         let hour = now_s.div_euclid(HOLDS_S);
-        let known = self.fixed.lock().unwrap_or_else(PoisonError::into_inner).get(&(cohort, day)).cloned();
-        if let Some((_, shares)) = known.filter(|(of, _)| *of == hour) {
+        let known = || {
+            let kept = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get(&(cohort, day)).filter(|(of, _)| *of == hour).map(|(_, shares)| shares.clone())
+        };
+        if let Some(shares) = known() {
+            return Ok(shares);
+        }
+        // However many ask, one counts.
+        let _turn = TURN.lock().await;
+        if let Some(shares) = known() {
             return Ok(shares);
         }
         let shares = Arc::new(self.count_fixed(cohort, day).await?);
@@ -123,13 +133,14 @@ impl Store {
         let before = self.prevalence(EVERYTHING, day).await?;
         let Some((_, judged_then)) = before else { return Ok(Vec::new()) };
         let until_s = (day + 1) * DAY_S;
-        let mut evaluated: HashMap<i64, i64> = HashMap::new();
+        let (mut judged, mut evaluated) = (HashMap::new(), HashMap::<i64, i64>::new());
         for row in sqlx::query(JUDGED).bind(until_s).bind(cohort).fetch_all(&self.pools.reader).await? {
-            let bits = Bits::from_bytes(&row.try_get::<Option<Vec<u8>>, _>(0)?.unwrap_or_default());
+            let bits = Bits::from_bytes(&row.try_get::<Option<Vec<u8>>, _>(1)?.unwrap_or_default());
             bits.iter().for_each(|rule| *evaluated.entry(rule).or_default() += 1);
+            judged.insert(row.try_get::<i64, _>(0)?, bits);
         }
-        let now = self.surfaces_by_rule(&[FAILING, SET], cohort, until_s).await?;
-        let then = self.surfaces_by_rule(&[FAILING_THEN, SET_THEN], cohort, until_s).await?;
+        let now = self.surfaces_by_rule(&[FAILING, SET], cohort, until_s, &judged).await?;
+        let then = self.surfaces_by_rule(&[FAILING_THEN, SET_THEN], cohort, until_s, &judged).await?;
         let slugs = sqlx::query("SELECT id, slug FROM rule").fetch_all(&self.pools.reader).await?;
         let mut shares = Vec::new();
         for row in &slugs {
@@ -138,26 +149,29 @@ impl Store {
             let Some(evaluated) = evaluated.get(&id).copied().filter(|_| was_judged) else { continue };
             let (failing, waived) = now.get(&id).copied().unwrap_or_default();
             let (failing_before, _) = then.get(&id).copied().unwrap_or_default();
-            // What could be judged then and cannot now is counted on neither side.
-            let least = |n: i64| n.min(evaluated);
-            let (failing, waived, failing_before) = (least(failing), least(waived), least(failing_before));
             shares.push(FixedShare { rule, evaluated, failing, waived, failing_before });
         }
         shares.sort_by(|a, b| a.rule.cmp(&b.rule));
         Ok(shares)
     }
 
-    /// Surfaces by rule, and of these with an accepted deviation.
+    /// Surfaces by rule, and of these with an accepted deviation. Where a rule cannot be judged any more it counts on neither
+    /// side, so that a surface that went over to another revision is no mending.
     async fn surfaces_by_rule(
         &self,
         statements: &[&'static str],
         cohort: i64,
         until_s: i64,
+        judged: &HashMap<i64, Bits>,
     ) -> Result<HashMap<i64, (i64, i64)>> {
-        let mut counts = HashMap::new();
+        let mut counts: HashMap<i64, (i64, i64)> = HashMap::new();
         for statement in statements {
             for row in sqlx::query(*statement).bind(until_s).bind(cohort).fetch_all(&self.pools.reader).await? {
-                counts.insert(row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?));
+                let (rule, surface, waived): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                if judged.get(&surface).is_some_and(|bits| bits.has(rule)) {
+                    let count = counts.entry(rule).or_default();
+                    *count = (count.0 + 1, count.1 + waived);
+                }
             }
         }
         Ok(counts)
