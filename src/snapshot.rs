@@ -14,6 +14,7 @@ use plumbline_store::Store;
 use plumbline_web::{CrawlStatus, ExportTable, SiteSettings, WebState, export_forms, export_tables};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -98,7 +99,9 @@ async fn take(router: &Router, out: &Path, month: &str) -> Result<Schema> {
     if folder.exists() {
         bail!("{} is there already; a snapshot is never written over", folder.display());
     }
-    let unfinished = out.join(format!(".{month}.{}.unfinished", std::process::id()));
+    // In containers every process has the same number.
+    let began = Utc::now().timestamp_nanos_opt().unwrap_or_default();
+    let unfinished = out.join(format!(".{month}.{}-{began}.unfinished", std::process::id()));
     let written = write(router, &unfinished, month).await;
     let named = written.and_then(|schema| {
         std::fs::rename(&unfinished, &folder).with_context(|| format!("{} gets its name", folder.display()))?;
@@ -141,9 +144,14 @@ fn clear_away(out: &Path) -> Result<()> {
     }
     for entry in std::fs::read_dir(out)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_old = entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age.as_secs() > 86_400);
-        if name.starts_with('.') && name.ends_with(".unfinished") && is_old {
-            std::fs::remove_dir_all(entry.path())?;
+        let changed = entry.metadata().and_then(|about| about.modified());
+        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() > 86_400));
+        if name.starts_with('.')
+            && name.ends_with(".unfinished")
+            && is_old
+            && let Err(error) = std::fs::remove_dir_all(entry.path())
+        {
+            tracing::warn!("{} is left lying: {error}", entry.path().display());
         }
     }
     Ok(())
@@ -209,7 +217,7 @@ async fn write_table(router: &Router, folder: &Path, table: &ExportTable, month:
         if !answer.status().is_success() {
             bail!("{name} was answered with {}", answer.status());
         }
-        let mut file = std::fs::File::create(folder.join(&name))?;
+        let mut file = tokio::fs::File::create(folder.join(&name)).await?;
         let (mut hash, mut bytes, mut lines) = (Sha256::new(), 0, 0);
         let mut body = answer.into_body().into_data_stream();
         while let Some(part) = futures_util::StreamExt::next(&mut body).await {
@@ -217,9 +225,10 @@ async fn write_table(router: &Router, folder: &Path, table: &ExportTable, month:
             hash.update(&part);
             bytes += part.len() as u64;
             lines += part.iter().filter(|byte| **byte == b'\n').count() as u64;
-            file.write_all(&part)?;
+            file.write_all(&part).await?;
         }
-        file.sync_all()?;
+        file.flush().await?;
+        file.sync_all().await?;
         if *form == "jsonl" {
             rows = lines;
         }

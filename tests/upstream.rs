@@ -28,6 +28,9 @@ fn what_is_gone_behind_a_listing_is_found_confirmed_and_over_when_it_is_back() {
     let (repository, asked) = (Arc::new(AtomicU16::new(404)), Arc::new(AtomicUsize::new(0)));
     let (status, count) = (repository.clone(), asked.clone());
     let upstream = server(move |asked| {
+        if asked.path == "/robots.txt" {
+            return status_answer(404);
+        }
         count.fetch_add(1, Ordering::SeqCst);
         match asked.path.as_str() {
             "/git/tides" => status_answer(status.load(Ordering::SeqCst)),
