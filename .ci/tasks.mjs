@@ -46,11 +46,10 @@ await task('which of my agents broke, and by which deploy', async () => {
   await press(page.getByRole('button', { name: 'Search' }));
   await press(link(/tidehouse/, page.locator('dd')));
   await press(link('What regressed'));
-  const cause = link(/^Deploy at /);
-  const which = await cause.first().innerText();
-  await press(cause);
-  const text = await said();
-  return /likely|certain|possible/.test(text) && `${which}: ${text.match(/[^.]*(likely|certain|possible)[^.]*\./)[0].trim().slice(0, 120)}`;
+  const cause = page.locator('tr.cause').filter({ has: link(/^Deploy at /) }).first();
+  const which = (await cause.innerText()).replace(/\s+/g, ' ');
+  await press(link(/^Deploy at /, cause));
+  return /this deploy is (certain|likely|possible)/.test(which) && /version|document|marker/i.test(await said()) && which;
 });
 await task('is a rule growing', async () => {
   const rule = page.getByRole('table').filter({ hasText: 'Fail now' }).getByRole('link');
