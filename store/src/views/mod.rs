@@ -36,6 +36,7 @@ pub use target::{EventRow, FactRow, FindingRow, JudgedRules, ListingRow, Surface
 pub(crate) use targets::Crowds;
 pub use targets::{Excluded, PAGE as TARGET_PAGE, Position, TargetCount, TargetFilter, TargetOrder, TargetRow};
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
@@ -87,11 +88,12 @@ type Month = (i64, Vec<u8>);
 /// A word, and the day (since January 1970) on which it came to hold.
 type Holding = (Headline, i64);
 
-/// Ninety days up to `today` for each id that `owner` names in rows of packed months, beside what holds of an entry of a list.
+/// Ninety days up to `today` for each id that `owner` names in rows of packed months of surfaces, beside what holds of an entry
+/// of a list. Of several surfaces the worst word of each day counts, as it does for the target.
 fn strips(rows: &[AnyRow], owner: &'static str, today: i64) -> Result<Vec<Strip>> {
-    let mut all: BTreeMap<i64, (Vec<Month>, Option<Holding>)> = BTreeMap::new();
+    let mut all: BTreeMap<(i64, i64), (Vec<Month>, Option<Holding>)> = BTreeMap::new();
     for row in rows {
-        let (months, holding) = all.entry(row.try_get(owner)?).or_default();
+        let (months, holding) = all.entry((row.try_get(owner)?, row.try_get("surface_id")?)).or_default();
         if let Some(month) = row.try_get("month")? {
             months.push((month, row.try_get("days")?));
         }
@@ -101,14 +103,35 @@ fn strips(rows: &[AnyRow], owner: &'static str, today: i64) -> Result<Vec<Strip>
             *holding = Some((word(row, "headline")?, since_s.div_euclid(86_400)));
         }
     }
-    let strip = |(id, (months, holding)): (i64, (Vec<Month>, Option<Holding>))| {
+    let mut strips: BTreeMap<i64, Vec<Option<Day>>> = BTreeMap::new();
+    for ((id, _), (months, holding)) in all {
         let mut days = ninety_days(&months, today);
         if let Some(holding) = holding {
             hold(&mut days, holding, today);
         }
-        (id, days)
+        match strips.entry(id) {
+            Entry::Vacant(place) => drop(place.insert(days)),
+            Entry::Occupied(mut so_far) => {
+                so_far.get_mut().iter_mut().zip(days).for_each(|(worst, day)| *worst = graver(*worst, day));
+            }
+        }
+    }
+    Ok(strips.into_iter().filter(|(_, days)| days.iter().any(Option::is_some)).collect())
+}
+
+/// Of two surfaces on one day the one with the graver word; with the same word the one that was asked.
+fn graver(one: Option<Day>, other: Option<Day>) -> Option<Day> {
+    let weight = |day: &Day| {
+        let word = match day.headline {
+            Some(Headline::Blocked) => 4,
+            Some(Headline::Deviates) => 3,
+            Some(Headline::Sound) => 2,
+            Some(Headline::NotDetected | Headline::NotEvaluated) => 1,
+            None => 0,
+        };
+        (word, day.unreachable, day.answered)
     };
-    Ok(all.into_iter().map(strip).filter(|(_, days)| days.iter().any(Option::is_some)).collect())
+    one.into_iter().chain(other).max_by_key(weight)
 }
 
 /// An entry of a list is judged when its listing changes, and is as it was until then: no look of its own says so on other
@@ -201,6 +224,14 @@ mod tests {
         assert_eq!(held("........", Headline::Sound, -200), "ssssssss", "it came long before");
         assert_eq!(held("b...s...", Headline::Sound, 4), "bbbbssss");
         assert_eq!(held("B...s...", Headline::Sound, 4), "b...ssss", "the worst of a day need not be its end");
+    }
+
+    #[test]
+    fn a_day_of_a_target_is_the_worst_of_its_surfaces() {
+        let [sound, blocked] = [Headline::Sound, Headline::Blocked].map(|word| Some(Day::held(word)));
+        assert_eq!([graver(sound, blocked), graver(blocked, None), graver(None, None)], [blocked, blocked, None]);
+        let asked = sound.map(|day| Day { answered: 3, ..day });
+        assert_eq!(graver(sound, asked), asked);
     }
 
     /// Every statement that a page runs.

@@ -508,7 +508,7 @@ ways! {
 
 /// The months of the strips of one page of targets: fifty ids, those there are not repeated.
 pub(super) const STRIPS: &str = "
-SELECT s.target_id, m.month, m.days, f.headline, f.headline_since_s,
+SELECT s.target_id, s.surface_id, m.month, m.days, f.headline, f.headline_since_s,
        CASE WHEN f.listing_id IS NULL THEN 0 ELSE 1 END AS is_listed
 FROM target_surface s
 JOIN surface f ON f.id = s.surface_id
@@ -516,7 +516,7 @@ LEFT JOIN surface_month m ON m.surface_id = f.id AND m.month >= $51
 WHERE s.target_id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
                       $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44,
                       $45, $46, $47, $48, $49, $50)
-  AND s.role = 'main' AND s.removed_s IS NULL";
+  AND s.removed_s IS NULL";
 
 /// Targets on one page.
 pub const PAGE: usize = 50;
@@ -609,7 +609,7 @@ impl Store {
         rows.iter().map(target_row).collect()
     }
 
-    /// Ninety days up to `today` of the main surface of each of at most fifty targets, where any are recorded.
+    /// Ninety days up to `today` of each of at most fifty targets, where any are recorded: the worst of its surfaces.
     pub async fn target_strips(&self, targets: &[i64], today: i64) -> Result<Vec<Strip>> {
         let mut query = sqlx::query(STRIPS);
         for place in 0..PAGE {
