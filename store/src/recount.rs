@@ -214,13 +214,18 @@ async fn recount(on: &mut AnyConnection, day: i64, hand: Hand, now_s: i64, check
         Some(after) => happened(on, (day + 1) * DAY_S, (after + 1) * DAY_S).await?,
         None => Added::default(),
     };
-    let (kept, later) = (rules_of(on, day).await?, rules_of(on, after.unwrap_or(-1)).await?);
+    let [kept, earlier, later] =
+        [rules_of(on, day).await?, rules_of(on, before.unwrap_or(-1)).await?, rules_of(on, after.unwrap_or(-1)).await?];
     let rules: BTreeSet<i64> = kept.keys().chain(added.rules.keys()).chain(later.keys()).copied().collect();
     for rule in rules {
         let was = kept.get(&rule).copied().unwrap_or_default();
         let mut due = added.rules.get(&rule).copied().unwrap_or_default();
-        let [at_end, moved] = [&later, &since.rules].map(|rules| rules.get(&rule).map_or(0, |rule| rule[4]));
-        due[4] = if after.is_some() { at_end - moved } else { was[4] };
+        due[4] = match later.get(&rule) {
+            Some(later) => later[4] - since.rules.get(&rule).map_or(0, |moved| moved[4]),
+            None if after.is_none() && kept.contains_key(&rule) => was[4],
+            // The day that it would hang on has no row.
+            None => earlier.get(&rule).map_or(0, |earlier| earlier[4]) + due[4],
+        };
         checked.looked_at += 1;
         if was == due {
             continue;

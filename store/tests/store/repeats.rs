@@ -25,7 +25,12 @@ async fn a_key_is_one_request_for_a_day() {
         assert_eq!(ask("operator", 1, 8, NOON + KEPT_S).await, Repeat::First, "after a day it is free");
         store.keep_answer("operator", hash(1), None).await.unwrap();
         assert_eq!(ask("operator", 1, 9, NOON + KEPT_S).await, Repeat::First, "what failed may be tried again");
-        assert_eq!(ask("operator", 1, 9, NOON + KEPT_S + 121).await, Repeat::First, "whoever answered is gone");
+        assert_eq!(ask("operator", 1, 9, NOON + KEPT_S + 121).await, Repeat::Unknown, "whoever answered is gone");
+        assert_eq!(
+            ask("operator", 1, 9, NOON + 2 * KEPT_S).await,
+            Repeat::First,
+            "after a day it is free all the same"
+        );
     })
     .await;
 }

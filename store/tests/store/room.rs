@@ -164,7 +164,7 @@ async fn a_full_disk_loses_nothing_leaves_nothing_half_and_is_gone_on_from() {
                            + 1000000 * (SELECT COUNT(*) FROM event)
                            + 1000000000 * (SELECT CAST(SUM(opened + resolved) AS BIGINT) FROM rule_day)";
     let folder = tempfile::tempdir().unwrap();
-    let store = file(&folder, &Options { max_pages: Some(250), ..Options::default() }).await;
+    let store = file(&folder, &Options { max_pages: Some(280), ..Options::default() }).await;
     let surface = one_card(&store).await;
     let rules = ruleset(&store).await;
     let mut done = 0;
