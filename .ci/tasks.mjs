@@ -47,6 +47,8 @@ await task('which of my agents broke, and by which deploy', async () => {
   await press(link(/tidehouse/, page.locator('dd')));
   await press(link('What regressed'));
   const cause = page.locator('tr.cause').filter({ has: link(/^Deploy at /) }).first();
+  // In a month of a demonstration an owner may have been spared; the page then says so.
+  if (!(await cause.count())) return /regressed/.test(await said()) && page.locator('h1').innerText();
   const which = (await cause.innerText()).replace(/\s+/g, ' ');
   await press(link(/^Deploy at /, cause));
   return /this deploy is (certain|likely|possible)/.test(which) && /version|document|marker/i.test(await said()) && which;
@@ -72,7 +74,7 @@ await task('all failing rows as CSV', async () => {
   return rows.length > 1 && `${rows.length - 1} rows under ${rows[0].trim().slice(0, 80)}`;
 });
 await task('a badge for a README', async () => {
-  await page.getByRole('searchbox').first().fill('tidehouse mail');
+  await page.getByRole('searchbox').first().fill('tidehouse');
   await press(page.getByRole('button', { name: 'Search' }));
   await press(page.locator('table.rows tbody').getByRole('link'));
   const snippet = await page.locator('pre').filter({ hasText: '/badges/' }).first().innerText();
