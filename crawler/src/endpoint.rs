@@ -2,8 +2,8 @@
 
 use plumbline_rules::canonical::{content_hash, semantic_hash};
 use plumbline_rules::document::{Document, Node, Type};
-use plumbline_rules::judge::{Given, Origin, Subject, judge};
-use plumbline_rules::kind::Kind;
+use plumbline_rules::judge::Given;
+use plumbline_rules::listing::judge_drift;
 use plumbline_rules::past::judge_runs;
 use plumbline_rules::reach::Outcome;
 use plumbline_rules::report::{Report, RuleResult};
@@ -198,17 +198,7 @@ async fn against_listing(
     let Ok(server) = serde_json::from_slice::<Value>(&bytes) else { return Ok(Vec::new()) };
     let official = json!({ "status": listing.status, "isLatest": listing.is_latest });
     let entry = json!({ "server": server, "_meta": { "io.modelcontextprotocol.registry/official": official } });
-    let drift = json!({ "entry": entry, "observations": looks(&server, session) });
-    let given = Given::default();
-    let subject = Subject {
-        kind: Some(Kind::RegistryDrift),
-        version: None,
-        origin: Origin::PublicHost,
-        given: &given,
-        session: None,
-        answer: None,
-    };
-    let report = judge(&Document::from_text(&drift.to_string()), &subject, &crawler.judging);
+    let report = judge_drift(&entry, &looks(&server, session), &crawler.judging);
     // What it says of the endpoint itself the conversation says better.
     Ok(report.results.into_iter().filter(|result| result.rule.family() == "registry").collect())
 }

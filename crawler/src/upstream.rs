@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Method;
-use plumbline_rules::document::Document;
-use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
-use plumbline_rules::kind::Kind;
+use plumbline_rules::judge::Settings;
+use plumbline_rules::listing::judge_drift;
 use plumbline_rules::report::{Outcome, RuleResult};
 use plumbline_rules::session::{Exchange, Response, Session, Step};
 use plumbline_rules::settings;
@@ -163,24 +162,25 @@ fn all_behind(server: &Value, settings: &UpstreamSettings) -> Vec<Behind> {
 fn package_behind(package: &Value, settings: &UpstreamSettings) -> Option<Behind> {
     let text = |member: &str| package[member].as_str().filter(|text| !text.is_empty());
     let (kind, identifier, version) = (text("registryType")?, text("identifier")?, text("version")?);
-    let (small_identifier, small_version) = (identifier.to_lowercase(), version.to_lowercase());
-    // A package that says it lives elsewhere is none of the registry that the settings name.
-    let is_elsewhere = |base: &str| {
-        let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
-        text("registryBaseUrl").is_some_and(|own| origin(own) != origin(base))
-    };
-    let (url, readme, said) = match kind {
-        "npm" if is_elsewhere(&settings.npm) => return None,
-        "pypi" if is_elsewhere(&settings.pypi) => return None,
-        "nuget" if is_elsewhere(&settings.nuget) => return None,
-        "npm" => (below(&settings.npm, &[identifier, version])?, None, Said::Manifest),
-        "pypi" => (below(&settings.pypi, &["pypi", identifier, version, "json"])?, None, Said::Description),
-        "nuget" => {
-            let place =
-                |file: &str| below(&settings.nuget, &["v3-flatcontainer", &small_identifier, &small_version, file]);
-            (place(&format!("{small_identifier}.nuspec"))?, place("readme"), Said::Readme)
-        }
+    let (base, said) = match kind {
+        "npm" => (&settings.npm, Said::Manifest),
+        "pypi" => (&settings.pypi, Said::Description),
+        "nuget" => (&settings.nuget, Said::Readme),
         _ => return None,
+    };
+    // A package that says it lives elsewhere is none of the registry that the settings name.
+    let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+    if text("registryBaseUrl").is_some_and(|own| origin(own) != origin(base)) {
+        return None;
+    }
+    let (url, readme) = match said {
+        Said::Manifest => (below(base, &[identifier, version])?, None),
+        Said::Description => (below(base, &["pypi", identifier, version, "json"])?, None),
+        Said::Readme => {
+            let (identifier, version) = (identifier.to_lowercase(), version.to_lowercase());
+            let place = |file: &str| below(base, &["v3-flatcontainer", &identifier, &version, file]);
+            (place(&format!("{identifier}.nuspec"))?, place("readme"))
+        }
     };
     let [kind, identifier, version] = [kind, identifier, version].map(str::to_owned);
     Some(Behind { thing: Thing::Package { kind, identifier, version, readme, said }, url })
@@ -280,17 +280,7 @@ pub(crate) fn unasked(server: &Value, settings: &Settings) -> Vec<RuleResult> {
 
 /// What the rules say of these looks.
 fn judged(server: &Value, looks: &[Value], settings: &Settings) -> Vec<RuleResult> {
-    let drift = json!({ "entry": { "server": server }, "observations": looks });
-    let given = Given::default();
-    let subject = Subject {
-        kind: Some(Kind::RegistryDrift),
-        version: None,
-        origin: Origin::PublicHost,
-        given: &given,
-        session: None,
-        answer: None,
-    };
-    let report = judge(&Document::from_text(&drift.to_string()), &subject, settings);
+    let report = judge_drift(&json!({ "server": server }), looks, settings);
     let mut results: Vec<RuleResult> =
         report.results.into_iter().filter(|result| RULES.contains(&result.rule.id)).collect();
     for result in &mut results {

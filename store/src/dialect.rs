@@ -320,6 +320,15 @@ pub(crate) type Shared = HashMap<(Table, [u8; 16]), i64>;
 const MOST_SHARED: usize = 50_000;
 
 impl Pools {
+    /// Begins to read everything as it is at one moment, whoever writes meanwhile.
+    pub(crate) async fn read_at_once(&self) -> Result<sqlx::Transaction<'static, sqlx::Any>> {
+        let begin = match self.backend {
+            Backend::Sqlite => "BEGIN",
+            Backend::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        };
+        Ok(self.reader.begin_with(begin).await?)
+    }
+
     /// Begins to write, waiting for whoever is writing now.
     pub(crate) async fn write(&self) -> Result<Writing> {
         let tx = match self.backend {

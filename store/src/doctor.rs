@@ -116,11 +116,7 @@ impl Store {
         let hand = if is_damaged { Hand::Look } else { hand };
         match hand {
             Hand::Look => {
-                let begin = match self.pools.backend {
-                    Backend::Sqlite => "BEGIN",
-                    Backend::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
-                };
-                let mut tx = self.pools.reader.begin_with(begin).await?;
+                let mut tx = self.pools.read_at_once().await?;
                 checks.extend(inside(&mut tx, hand, now_s).await?);
             }
             Hand::Mend => {

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::{AnyConnection, Row};
 
 use crate::Store;
-use crate::dialect::Backend;
 use crate::doctor::{Checked, Hand, note};
 use crate::error::Result;
 use crate::rows::DAY_S;
@@ -112,11 +111,7 @@ impl Store {
         let mut checked = Checked::new("days of the trends", 0);
         match hand {
             Hand::Look => {
-                let begin = match self.pools.backend {
-                    Backend::Sqlite => "BEGIN",
-                    Backend::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
-                };
-                let mut tx = self.pools.reader.begin_with(begin).await?;
+                let mut tx = self.pools.read_at_once().await?;
                 recount(&mut tx, day, hand, now_s, &mut checked).await?;
             }
             Hand::Mend => {

@@ -201,27 +201,36 @@ async fn a_call_that_was_cancelled_and_is_answered_all_the_same_is_found() {
     }
 }
 
-/// A server that declares to tell of changes, changes its tools when its hook is called, and says this on each stream.
-async fn changing(said_on_streams: &'static str) -> Vec<&'static str> {
-    let changes = Arc::new(AtomicUsize::new(0));
+/// What is said of a server that says this on each of its streams and whose hook is called: `otherwise` is told how often it
+/// was.
+async fn hooked(
+    said_on_streams: &'static str,
+    otherwise: impl Fn(&Asked, usize) -> Option<Answer> + Send + Sync + 'static,
+) -> Vec<&'static str> {
+    let changes = AtomicUsize::new(0);
     let server = serving(Era::Legacy, move |a| match (a.verb.as_str(), a.path.as_str()) {
         ("POST", "/change") => {
             changes.fetch_add(1, Ordering::SeqCst);
             Some(Answer::bare(204))
         }
         ("GET", "/mcp") => Some(Answer { stays_open: true, ..Answer::events(said_on_streams) }),
-        _ if a.is("tools/list") && a.is_ordinary() => {
-            let tool = server::tools()[0].clone();
-            let name = format!("tide_table_{}", changes.load(Ordering::SeqCst));
-            Some(server::listed(a, json!([server::with(tool, "name", name)])))
-        }
-        _ => declaring(a, json!({"tools": {"listChanged": true}})),
+        _ => otherwise(a, changes.load(Ordering::SeqCst)),
     })
     .await;
     let hook = Url::parse(&server.url("/change")).expect("an address");
-    let active = Active { change_hook: Some(hook), ..Active::default() };
-    let ask = EndpointAsk { url: server.url("/mcp"), headers: Vec::new(), odd: false, active: Some(active) };
-    said(&observe(&client(), &ask, &patient()).await.expect("we did not fail").session).1
+    said(&probed(&server, Some(Active { change_hook: Some(hook), ..Active::default() })).await).1
+}
+
+/// A server that declares to tell of changes, and changes its tools when its hook is called.
+async fn changing(said_on_streams: &'static str) -> Vec<&'static str> {
+    hooked(said_on_streams, |a, changes| {
+        if a.is("tools/list") && a.is_ordinary() {
+            let tool = server::with(server::tools()[0].clone(), "name", format!("tide_table_{changes}"));
+            return Some(server::listed(a, json!([tool])));
+        }
+        declaring(a, json!({"tools": {"listChanged": true}}))
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,30 +243,19 @@ async fn who_changes_and_says_nothing_or_says_it_twice_is_found() {
     assert!(telling.contains(&"mcp/sse-broadcast"), "it says the same on both streams: {telling:?}");
 }
 
-/// A server whose resource changes when its hook is called, and that says this on its stream.
+/// A server whose resource changes when its hook is called.
 async fn rewriting(said_on_streams: &'static str) -> Vec<&'static str> {
-    let changes = Arc::new(AtomicUsize::new(0));
-    let server = serving(Era::Legacy, move |a| match (a.verb.as_str(), a.path.as_str()) {
-        ("POST", "/change") => {
-            changes.fetch_add(1, Ordering::SeqCst);
-            Some(Answer::bare(204))
+    hooked(said_on_streams, |a, changes| match a.json["method"].as_str().filter(|_| a.is_ordinary()) {
+        Some("resources/list") => Some(result(a, json!({"resources": [{"uri": "tides://a", "name": "a"}]}))),
+        Some("resources/templates/list") => Some(result(a, json!({"resourceTemplates": []}))),
+        Some("resources/subscribe") => Some(result(a, json!({}))),
+        Some("resources/read") if a.json["params"]["uri"] == "tides://a" => {
+            let text = format!("high at {changes}");
+            Some(result(a, json!({"contents": [{"uri": "tides://a", "text": text}]})))
         }
-        ("GET", "/mcp") => Some(Answer { stays_open: true, ..Answer::events(said_on_streams) }),
-        _ => match a.json["method"].as_str().filter(|_| a.is_ordinary()) {
-            Some("resources/list") => Some(result(a, json!({"resources": [{"uri": "tides://a", "name": "a"}]}))),
-            Some("resources/templates/list") => Some(result(a, json!({"resourceTemplates": []}))),
-            Some("resources/subscribe") => Some(result(a, json!({}))),
-            Some("resources/read") if a.json["params"]["uri"] == "tides://a" => {
-                let text = format!("high at {}", changes.load(Ordering::SeqCst));
-                Some(result(a, json!({"contents": [{"uri": "tides://a", "text": text}]})))
-            }
-            _ => declaring(a, json!({"tools": {}, "resources": {"subscribe": true}})),
-        },
+        _ => declaring(a, json!({"tools": {}, "resources": {"subscribe": true}})),
     })
-    .await;
-    let hook = Url::parse(&server.url("/change")).expect("an address");
-    let active = Active { change_hook: Some(hook), ..Active::default() };
-    said(&probed(&server, Some(active)).await).1
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
