@@ -110,6 +110,9 @@ impl Teller {
                 if let Err(error) = waiving::apply(&self.store, waived_s).await {
                     tracing::warn!("waivers are brought to findings later: {error}");
                 }
+                if let Err(error) = self.end_calm_silences().await {
+                    tracing::warn!("silences that have grown calm are ended later: {error}");
+                }
                 if let Err(error) = working::apply(&self.store, waived_s).await {
                     tracing::warn!("planned work is brought to surfaces later: {error}");
                 }
@@ -274,7 +277,7 @@ impl Teller {
             session.later.push((group.id, None));
         }
         session.kept.retain(|kept| !session.news.iter().any(|one| one.opens.contains(&kept.alert)));
-        self.end_silences(&session, now_s).await?;
+        self.note_matches(&session, now_s).await?;
         if !session.hushed.is_empty() {
             self.store.hush_alerts(&session.hushed).await?;
         }
@@ -487,8 +490,8 @@ impl Teller {
         Ok(bustle)
     }
 
-    /// Notes which silences matched, and ends those that nothing has matched for as long as they say.
-    async fn end_silences(&self, session: &Session, now_s: i64) -> Result<(), Error> {
+    /// Notes which silences matched.
+    async fn note_matches(&self, session: &Session, now_s: i64) -> Result<(), Error> {
         let number = |kept: &Kept| {
             kept.held_by.as_deref().and_then(|by| by.strip_prefix("silence:")).and_then(|id| id.parse().ok())
         };
@@ -496,14 +499,24 @@ impl Teller {
         if !matched.is_empty() {
             self.store.silences_matched(&matched.into_iter().collect::<Vec<i64>>(), now_s).await?;
         }
-        let calm = pipeline::calm_silences(&session.quiet.silences, now_s);
+        Ok(())
+    }
+
+    /// Ends silences that nothing has matched for as long as they say, also while nothing is told: what begins later is not
+    /// theirs. Alerts that were told before are compared with silences only when their group is due, so an open one that a
+    /// silence covers is a match all the same.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_calm_silences(&self) -> Result<(), Error> {
+        let now_s = self.now_s();
+        let silences = self.quiet(now_s).await?.silences;
+        let calm = pipeline::calm_silences(&silences, now_s);
         if calm.is_empty() {
             return Ok(());
         }
-        // Alerts that were told before are compared with silences only when their group is due: an open one that a silence
-        // covers is a match all the same.
         let open = self.store.all_open_alerts(MOST_WAITING).await?;
-        for (silence, matcher) in session.quiet.silences.iter().filter(|(silence, _)| calm.contains(&silence.id)) {
+        for (silence, matcher) in silences.iter().filter(|(silence, _)| calm.contains(&silence.id)) {
             if open.iter().any(|alert| matcher.matches(&alert.facts)) {
                 self.store.silences_matched(&[silence.id], now_s).await?;
             } else {

@@ -57,6 +57,7 @@ async fn look(world: &World, seconds: i64) {
     for step in 0..(seconds / 600).max(1) {
         world.later(if step == 0 { seconds - (seconds / 600).max(1) * 600 + 600 } else { 600 });
         world.store.end_acknowledgements(world.now_s()).await.unwrap();
+        world.teller.end_calm_silences().await.unwrap();
         world.teller.groups().await.unwrap();
     }
 }
@@ -154,6 +155,21 @@ async fn what_is_accepted_after_it_was_told_is_not_repeated_and_says_why() {
         assert_eq!(alert.why[2], "Not repeated. Accepted by waiver 1 of Grace: gone in spring");
     }
     its_one_end_is_said(&world).await;
+}
+
+/// Told alerts meet a silence only when their group is due, a day later: meanwhile it is not calm, for it covers them.
+#[tokio::test]
+async fn a_silence_that_covers_what_was_told_does_not_end_as_calm() {
+    let world = told().await;
+    silence(&world, "kind:a2a-agent", Some(3_600)).await;
+    look(&world, 3 * DAY).await;
+    assert_eq!(updates(&world).await, 0);
+    assert!(world.store.silences(world.now_s()).await.unwrap()[0].holds(world.now_s()));
+    its_one_end_is_said(&world).await;
+    assert!(
+        world.store.silences(world.now_s()).await.unwrap().iter().all(|kept| !kept.holds(world.now_s())),
+        "calm now"
+    );
 }
 
 #[tokio::test]

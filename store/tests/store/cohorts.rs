@@ -155,7 +155,18 @@ async fn a_fixed_population_is_moved_by_what_breaks_and_is_mended_and_by_nothing
             .unwrap();
         assert_eq!(of(1, then, now_s).await.as_ref(), Some(&fixed), "an answer holds for its hour");
         let fewer = FixedShare { evaluated: 9, failing: 2, ..fixed };
-        assert_eq!(of(1, then, now_s + HOUR).await, Some(fewer), "who left is on neither side");
+        assert_eq!(of(1, then, now_s + HOUR).await.as_ref(), Some(&fewer), "who left is on neither side");
+
+        // Of a surface that went over to another revision the rule says nothing any more: that mended nothing.
+        let surface = surface_of(&store, "one1.a.example").await;
+        for minutes in [40, 41, 46] {
+            let other = judged(rules, &[("a2a/w", 'P')]);
+            let mut look = seen(surface, later + minutes * 60, "{\"later\":1}", other);
+            look.is_verification = minutes > 40;
+            store.record(&[look]).await.unwrap();
+        }
+        let unjudged = FixedShare { evaluated: 8, failing: 1, failing_before: 1, ..fewer };
+        assert_eq!(of(1, then, now_s + 2 * HOUR).await, Some(unjudged));
     })
     .await;
 }

@@ -8,12 +8,17 @@ use serde_json::json;
 use crate::support::{Answer, NOW, World};
 
 async fn told(world: &World, peer: &str, token: Option<&str>, body: &serde_json::Value) -> Answer {
+    shown(world, peer, token.map(|token| format!("Bearer {token}")).as_deref(), body).await
+}
+
+/// The same, whatever is shown in place of a token.
+async fn shown(world: &World, peer: &str, authorization: Option<&str>, body: &serde_json::Value) -> Answer {
     let mut request = Request::post("/api/v1/deploys")
         .header(header::HOST, "127.0.0.1:8080")
         .header(header::ACCEPT, "application/json")
         .header(header::CONTENT_TYPE, "application/json");
-    if let Some(token) = token {
-        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    if let Some(authorization) = authorization {
+        request = request.header(header::AUTHORIZATION, authorization);
     }
     let mut request = request.body(Body::from(body.to_string())).unwrap();
     request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::new(peer.parse().unwrap(), 4711)));
@@ -53,6 +58,11 @@ async fn a_deploy_is_told_by_whoever_sits_here_or_shows_a_token_that_allows_it()
     ] {
         let answer = told(&world, peer, token, &body).await;
         assert_eq!(answer.status, status, "{peer} {token:?}: {}", answer.body);
+    }
+    // What is shown and is no token of ours makes nobody the operator.
+    for other in ["Basic YTpi", "plb_without_a_scheme"] {
+        let answer = shown(&world, "127.0.0.1", Some(other), &body).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{other}");
     }
     let answer = told(&world, "127.0.0.1", None, &body).await.json();
     let deploys = world.store.deploys(None, None, 9).await.unwrap();
