@@ -60,7 +60,11 @@ pub async fn target(
     let unknown = || Error::NotFound { what: "target", asked: name.to_owned() };
     let id: i64 = name.parse().map_err(|_| unknown())?;
     let target = state.store.target(id).await?.ok_or_else(unknown)?;
-    let is_stale = target.stale_from_s.is_none_or(|from| visit.now > from);
+    // How often it is looked at is known from the next look on, where an older release made the last.
+    let is_stale = match target.stale_from_s {
+        Some(from) => visit.now > from,
+        None => target.last_attempt_s.is_none(),
+    };
     let uptime = uptime(&state, id, visit.now).await?;
     let (value, color) = of_target(&target, filled(asked.metric.as_deref()), uptime)?;
     let as_of = target
