@@ -15,7 +15,7 @@ use plumbline_rules::past::{MOST_BEFORE, judge_past};
 use plumbline_rules::reach::{Outcome, Skip};
 use plumbline_rules::report::{Outcome as Said, Report, RuleResult};
 use plumbline_rules::rule::{Check, Evidence};
-use plumbline_rules::session::{Exchange, Session};
+use plumbline_rules::session::Session;
 use plumbline_rules::session_judge::document_of;
 use plumbline_store::documents;
 use plumbline_store::ids::{CrawlId, DocumentId, RulesetId, SurfaceId};
@@ -439,11 +439,8 @@ fn postponed(crawler: &Crawler, crawl: CrawlId, surface: &DueSurface, rest: Dura
 
 /// The outcome as it may be recorded: whoever does not answer is blamed only when somebody else does.
 pub(crate) async fn weighed(crawler: &Crawler, surface: &DueSurface, observed: &Observed, now_s: i64) -> Outcome {
-    let answered = |exchange: &Exchange| exchange.response.is_some();
-    let look = |has_answer| Look { url: &surface.url, outcome: observed.outcome, has_answer };
-    crawler.witness.note(look(observed.session.exchanges.iter().any(answered)), now_s);
-    // A conversation takes a while: that its beginning was answered says nothing about the way there at its end.
-    let look = look(observed.session.exchanges.last().is_some_and(answered));
+    let look = Look::of(&surface.url, observed.outcome, &observed.session.exchanges, now_s * 1_000);
+    crawler.witness.note(look, now_s);
     crawler.witness.weigh(&crawler.client, &crawler.settings.canaries, look, now_s).await
 }
 

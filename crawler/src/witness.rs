@@ -8,18 +8,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plumbline_rules::reach::{Outcome, Unreachable};
-use plumbline_rules::session::Step;
+use plumbline_rules::session::{Exchange, Step};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::net::{Ask, BodyKind, Client, Way};
 
-/// How long after an answer its host is a good witness. Silence is noticed only after a wait longer than this, so an answer
-/// from before the network went away vouches for nobody.
-const FRESH: Duration = Duration::from_secs(1);
+/// How long before a silence was given up an answer may have come to vouch for the way there, in milliseconds. After a short
+/// wait it is less, see [`Silence::vouched_from_ms`].
+const FRESH_MS: i64 = 1_000;
 
-/// How long the answer of the canaries is believed.
-const ASKED: Duration = Duration::from_secs(10);
+/// The canaries are asked at most this often.
+const ASKED_AT_MOST: Duration = Duration::from_secs(1);
+
+/// How long it is believed that no canary answers.
+const ALL_SILENT: Duration = Duration::from_secs(10);
 
 /// How long the canaries may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -49,14 +52,24 @@ pub struct Witness {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Hosts that answered, each once, the newest last: when, and an address there.
-    answered: VecDeque<(String, Instant, String)>,
+    /// Hosts that answered, each once, the last that was noted last.
+    answered: VecDeque<Answered>,
     /// When the canaries were asked, and whether one answered.
     asked: Option<(Instant, bool)>,
     /// Looks by minute: when it began, answered, failed.
     minutes: VecDeque<(i64, u32, u32)>,
     /// The median share of failures of the last days; `None`: there were none.
     usual: Option<f64>,
+}
+
+/// A host that answered.
+#[derive(Debug)]
+struct Answered {
+    host: String,
+    /// An address there.
+    url: String,
+    /// When its answer came, in milliseconds since 1970 UTC: long before it was noted, where much was read and judged since.
+    at_ms: i64,
 }
 
 /// What a look came to, as far as a witness is concerned.
@@ -66,8 +79,45 @@ pub struct Look<'a> {
     pub url: &'a str,
     /// What came of it.
     pub outcome: Outcome,
-    /// An HTTP answer came from there, whatever it said.
-    pub has_answer: bool,
+    /// When the newest HTTP answer came from there, whatever it said, in milliseconds since 1970 UTC; `None`: none came.
+    pub answered_ms: Option<i64>,
+    /// How the conversation ended in silence; `None` where the last request was answered.
+    pub silence: Option<Silence>,
+}
+
+/// A request that nothing came back for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// When it left, in milliseconds since 1970 UTC.
+    pub from_ms: i64,
+    /// When it was given up.
+    pub to_ms: i64,
+}
+
+impl Silence {
+    /// Since when somebody else must have answered. An answer from before the network went away vouches for nobody: it has to be
+    /// one of the second half of the wait, when the silent one should have answered too, and one of its last second.
+    const fn vouched_from_ms(self) -> i64 {
+        let half = (self.to_ms - self.from_ms) / 2;
+        self.to_ms - if half < FRESH_MS { half } else { FRESH_MS }
+    }
+}
+
+impl<'a> Look<'a> {
+    /// What the exchanges of a look tell a witness. Where nothing was sent at all the silence is that of `now_ms`.
+    #[must_use]
+    pub fn of(url: &'a str, outcome: Outcome, exchanges: &[Exchange], now_ms: i64) -> Self {
+        let after = |exchange: &Exchange, ms: u64| exchange.at_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX));
+        let answer = exchanges.iter().rev().find(|exchange| exchange.response.is_some());
+        // A conversation takes a while: that its beginning was answered says nothing about the way there at its end.
+        let silence = match exchanges.last() {
+            Some(last) if last.response.is_some() => None,
+            Some(last) => Some(Silence { from_ms: last.at_ms, to_ms: after(last, last.took_ms) }),
+            None => Some(Silence { from_ms: now_ms, to_ms: now_ms }),
+        };
+        let answered_ms = answer.map(|exchange| after(exchange, exchange.head_ms.unwrap_or(exchange.took_ms)));
+        Self { url, outcome, answered_ms, silence }
+    }
 }
 
 impl Witness {
@@ -79,12 +129,12 @@ impl Witness {
     /// Notes what a look brought.
     pub fn note(&self, look: Look<'_>, now_s: i64) {
         let mut seen = self.seen();
-        seen.count(now_s, look.has_answer, !look.has_answer && look.is_attempt());
-        if look.has_answer
+        seen.count(now_s, look.answered_ms.is_some(), look.answered_ms.is_none() && look.is_attempt());
+        if let Some(at_ms) = look.answered_ms
             && let Some(host) = host_of(look.url)
         {
-            seen.answered.retain(|(known, _, _)| *known != host);
-            seen.answered.push_back((host, Instant::now(), look.url.to_owned()));
+            seen.answered.retain(|known| known.host != host);
+            seen.answered.push_back(Answered { host, url: look.url.to_owned(), at_ms });
             if seen.answered.len() > REMEMBERED {
                 seen.answered.pop_front();
             }
@@ -93,20 +143,21 @@ impl Witness {
 
     /// The outcome as it may be recorded: a silence that nobody bears witness to is our own fault.
     pub async fn weigh(&self, client: &Client, canaries: &[String], look: Look<'_>, now_s: i64) -> Outcome {
-        if !look.is_doubtful() || (self.somebody_answers(client, canaries, look.url).await && !self.too_much(now_s)) {
+        let Some(silence) = look.doubtful() else { return look.outcome };
+        if self.somebody_answers(client, canaries, look.url, silence).await && !self.too_much(now_s) {
             return look.outcome;
         }
         Outcome::CrawlerFault
     }
 
-    async fn somebody_answers(&self, client: &Client, canaries: &[String], url: &str) -> bool {
+    async fn somebody_answers(&self, client: &Client, canaries: &[String], url: &str, silence: Silence) -> bool {
         let own = host_of(url).unwrap_or_default();
-        if self.seen().has_fresh_answer(&own, Instant::now()) {
+        if self.seen().has_vouched(&own, silence) {
             return true;
         }
         let _one = self.asking.lock().await;
         if let Some((at, answer)) = self.seen().asked
-            && at.elapsed() < ASKED
+            && at.elapsed() < if answer { ASKED_AT_MOST } else { ALL_SILENT }
         {
             return answer;
         }
@@ -129,14 +180,17 @@ impl Witness {
 }
 
 impl Seen {
-    fn has_fresh_answer(&self, own: &str, now: Instant) -> bool {
-        self.answered.iter().any(|(host, at, _)| host != own && now.saturating_duration_since(*at) <= FRESH)
+    /// Whether another host answered at the end of this silence, or since. What lies in a future that a wrong clock made up does
+    /// not count.
+    fn has_vouched(&self, own: &str, silence: Silence) -> bool {
+        let vouched = silence.vouched_from_ms()..=silence.to_ms.saturating_add(WINDOW_S * 1_000);
+        self.answered.iter().any(|one| one.host != own && vouched.contains(&one.at_ms))
     }
 
     /// A place on each remembered host where it costs little to ask.
     fn others(&self, own: &str) -> Vec<String> {
-        let places = self.answered.iter().rev().filter(|(host, _, _)| host != own);
-        places.filter_map(|(_, _, url)| Some(url::Url::parse(url).ok()?.join("/robots.txt").ok()?.into())).collect()
+        let places = self.answered.iter().rev().filter(|one| one.host != own);
+        places.filter_map(|one| Some(url::Url::parse(&one.url).ok()?.join("/robots.txt").ok()?.into())).collect()
     }
 
     fn count(&mut self, now_s: i64, answered: bool, failed: bool) {
@@ -164,9 +218,9 @@ impl Look<'_> {
         !matches!(self.outcome, Outcome::Skipped(_) | Outcome::CrawlerFault)
     }
 
-    /// Whether it may as well be our own network: nothing came back from the other end. A connection that was refused, or a
-    /// certificate that was shown, did come back.
-    fn is_doubtful(&self) -> bool {
+    /// The silence that may as well be that of our own network: nothing came back from the other end. A connection that was
+    /// refused, or a certificate that was shown, did come back.
+    fn doubtful(&self) -> Option<Silence> {
         let is_silence = match self.outcome {
             Outcome::Unreachable(why) => match why {
                 Unreachable::DnsServfail
@@ -193,7 +247,7 @@ impl Look<'_> {
             | Outcome::Skipped(_)
             | Outcome::CrawlerFault => false,
         };
-        is_silence && !self.has_answer
+        self.silence.filter(|_| is_silence)
     }
 }
 
@@ -232,29 +286,63 @@ fn host_of(url: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const ANSWER: Look<'_> = Look { url: "https://a.dev/card", outcome: Outcome::Ok, has_answer: true };
+    const ANSWER: Look<'_> =
+        Look { url: "https://a.dev/card", outcome: Outcome::Ok, answered_ms: Some(1_000_000), silence: None };
+    const WAITED: Silence = Silence { from_ms: 1_000_500, to_ms: 1_010_500 };
     const SILENCE: Look<'_> = Look {
         url: "https://a.dev/card",
         outcome: Outcome::Unreachable(Unreachable::ConnectTimeout),
-        has_answer: false,
+        answered_ms: None,
+        silence: Some(WAITED),
     };
 
-    #[test]
-    fn another_host_that_answered_just_now_is_a_witness_and_the_silent_one_is_not() {
+    fn answered_at(at_ms: i64) -> Witness {
         let witness = Witness::default();
-        witness.note(ANSWER, 1000);
-        let now = Instant::now();
-        assert!(witness.seen().has_fresh_answer("b.dev", now));
-        assert!(!witness.seen().has_fresh_answer("b.dev", now + FRESH * 2), "it answered too long ago");
-        assert!(!witness.seen().has_fresh_answer("a.dev", now), "it cannot witness for itself");
+        witness.note(Look { answered_ms: Some(at_ms), ..ANSWER }, at_ms / 1_000);
+        witness
+    }
+
+    #[test]
+    fn another_host_that_answered_at_the_end_of_the_silence_is_a_witness_and_the_silent_one_is_not() {
+        let vouches = |at_ms, own| answered_at(at_ms).seen().has_vouched(own, WAITED);
+        assert!(vouches(1_010_000, "b.dev") && vouches(1_011_000, "b.dev"));
+        assert!(!vouches(1_009_000, "b.dev"), "it answered too long ago");
+        assert!(!vouches(1_010_000, "a.dev"), "it cannot witness for itself");
+        assert!(!vouches(9_000_000, "b.dev"), "a wrong clock made it up");
+    }
+
+    #[test]
+    fn after_a_short_wait_an_answer_from_before_it_vouches_for_nobody() {
+        let vouches = |at_ms, wait_ms: i64| {
+            let silence = Silence { from_ms: 1_000_000, to_ms: 1_000_000 + wait_ms };
+            answered_at(at_ms).seen().has_vouched("b.dev", silence)
+        };
+        // The network went away at 1,000,000: a name server is waited for no longer than a second, a reset comes at once.
+        assert!(!vouches(1_000_000, 1_000) && !vouches(999_990, 0));
+        assert!(vouches(1_000_500, 1_000) && vouches(1_000_000, 0));
+    }
+
+    #[test]
+    fn an_answer_is_as_old_as_it_is_however_late_it_is_noted() {
+        let answered = Exchange { at_ms: 1_000, took_ms: 900, head_ms: Some(40), ..exchange(true) };
+        let silent = Exchange { at_ms: 2_000, took_ms: 8_000, ..exchange(false) };
+        let look = Look::of(SILENCE.url, SILENCE.outcome, &[answered, silent], 99_000);
+        assert_eq!(look.answered_ms, Some(1_040), "the robots file came, the card did not");
+        assert_eq!(look.doubtful(), Some(Silence { from_ms: 2_000, to_ms: 10_000 }));
+        let nothing = Look::of(SILENCE.url, SILENCE.outcome, &[], 99_000);
+        assert_eq!((nothing.answered_ms, nothing.doubtful()), (None, Some(Silence { from_ms: 99_000, to_ms: 99_000 })));
+    }
+
+    fn exchange(is_answered: bool) -> Exchange {
+        Exchange { response: is_answered.then(Default::default), ..Exchange::default() }
     }
 
     #[test]
     fn no_such_name_is_doubtful_and_not_found_is_not() {
         let look = Look { outcome: Outcome::Absent(None), ..SILENCE };
-        assert!(look.is_doubtful() && SILENCE.is_doubtful());
-        assert!(!Look { has_answer: true, ..look }.is_doubtful());
-        assert!(!Look { outcome: Outcome::Unreachable(Unreachable::Refused), ..SILENCE }.is_doubtful());
+        assert!(look.doubtful().is_some() && SILENCE.doubtful().is_some());
+        assert!(Look { silence: None, ..look }.doubtful().is_none());
+        assert!(Look { outcome: Outcome::Unreachable(Unreachable::Refused), ..SILENCE }.doubtful().is_none());
     }
 
     #[test]
