@@ -10,6 +10,7 @@ use plumbline_alerts::quiet::{self, moment};
 use plumbline_alerts::{waiving, working, zones};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::Origin;
+use plumbline_store::taken_on::TakenOn;
 use plumbline_store::{AlertId, Store};
 use serde_json::{Value, json};
 
@@ -164,11 +165,11 @@ async fn act(settings: &Settings, store: &Store, command: &Command, now_s: i64) 
             if note.trim().is_empty() {
                 bail!("--note is empty");
             }
-            if !store.acknowledge(AlertId(*id), &by.by, note, until_s, now_s).await? {
+            let taken = TakenOn { by: by.by.clone(), note: note.clone(), at_s: now_s, until_s };
+            if !store.acknowledge(AlertId(*id), &taken).await? {
                 bail!("no alert of number {id} is open");
             }
-            let after = json!({ "by": by.by, "note": note, "until_s": until_s });
-            wiring::note(store, "alert.acknowledge", format!("alert:{id}"), after).await?;
+            wiring::note(store, "alert.acknowledge", format!("alert:{id}"), taken.told()).await?;
             println!("Alert {id} is taken on by {}.", by.by);
             Ok(())
         }

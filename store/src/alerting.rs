@@ -908,34 +908,6 @@ impl Store {
         w.commit().await
     }
 
-    /// Somebody takes an alert on. Gives whether it was open.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn acknowledge(
-        &self,
-        id: AlertId,
-        who: &str,
-        note: &str,
-        until_s: Option<i64>,
-        now_s: i64,
-    ) -> Result<bool> {
-        let mut w = self.pools.write().await?;
-        let done = sqlx::query(
-            "UPDATE alert SET state = 'acknowledged', ack_by = $2, ack_note = $3, ack_s = $4, ack_until_s = $5
-             WHERE id = $1 AND ended_s IS NULL",
-        )
-        .bind(id.0)
-        .bind(clean(who))
-        .bind(shortened(note, 2000))
-        .bind(now_s)
-        .bind(until_s)
-        .execute(w.on())
-        .await?;
-        w.commit().await?;
-        Ok(done.rows_affected() > 0)
-    }
-
     /// Acknowledgements that were for a while and are over. Gives how many.
     ///
     /// # Errors

@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use sqlx::Row;
 
 use crate::Store;
-use crate::dialect::Table;
+use crate::dialect::{Table, Writing};
 use crate::error::Result;
+use crate::ids::AlertId;
 use crate::rows::{clean, in_statements, places, shortened};
 
 /// How a note says that somebody has taken a finding on.
 const KIND: &str = "acknowledged";
+
+/// How the key of an alert about a finding begins.
+const ABOUT: &str = "finding:";
 
 /// That somebody has taken a finding on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -25,52 +29,93 @@ pub struct TakenOn {
     pub until_s: Option<i64>,
 }
 
+impl TakenOn {
+    /// What an audit keeps of it.
+    #[must_use]
+    pub fn told(&self) -> serde_json::Value {
+        serde_json::json!({ "by": self.by, "note": self.note, "until_s": self.until_s })
+    }
+
+    /// Notes it on a finding. Gives whether there is one of that number.
+    async fn note(&self, w: &mut Writing, finding: i64) -> Result<bool> {
+        let there: i64 =
+            sqlx::query_scalar("SELECT COUNT(*) FROM finding WHERE id = $1").bind(finding).fetch_one(w.on()).await?;
+        if there == 0 {
+            return Ok(false);
+        }
+        let id = w.next_id(Table::FindingNote).await?;
+        sqlx::query(
+            "INSERT INTO finding_note (id, finding_id, at_s, author, kind, body, until_s)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(id)
+        .bind(finding)
+        .bind(self.at_s)
+        .bind(clean(&self.by))
+        .bind(KIND)
+        .bind(shortened(&self.note, 2000))
+        .bind(self.until_s)
+        .execute(w.on())
+        .await?;
+        Ok(true)
+    }
+
+    /// Marks an alert. Gives what it is about; `None`: it is not open.
+    async fn mark(&self, w: &mut Writing, alert: i64) -> Result<Option<String>> {
+        let key = sqlx::query_scalar(
+            "UPDATE alert SET state = 'acknowledged', ack_by = $2, ack_note = $3, ack_s = $4, ack_until_s = $5
+             WHERE id = $1 AND ended_s IS NULL
+             RETURNING key",
+        )
+        .bind(alert)
+        .bind(clean(&self.by))
+        .bind(shortened(&self.note, 2000))
+        .bind(self.at_s)
+        .bind(self.until_s)
+        .fetch_optional(w.on())
+        .await?;
+        Ok(key)
+    }
+}
+
 impl Store {
-    /// Somebody takes findings on, and with them every open alert about one. Gives how many alerts that were. What is no
-    /// finding is left out.
+    /// Somebody takes findings on, and with them every open alert about one. Gives the findings; what is none is left out.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn take_on(&self, findings: &[i64], taken: &TakenOn) -> Result<u64> {
+    pub async fn take_on(&self, findings: &[i64], taken: &TakenOn) -> Result<Vec<i64>> {
         let mut w = self.pools.write().await?;
-        let mut alerts = 0;
+        let mut done = Vec::new();
         for finding in findings {
-            let is_there: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM finding WHERE id = $1")
-                .bind(finding)
-                .fetch_one(w.on())
-                .await?;
-            if is_there == 0 {
-                continue;
+            if taken.note(&mut w, *finding).await? {
+                let alerts: Vec<i64> = sqlx::query_scalar("SELECT id FROM alert WHERE key = $1 AND ended_s IS NULL")
+                    .bind(format!("{ABOUT}{finding}"))
+                    .fetch_all(w.on())
+                    .await?;
+                for alert in alerts {
+                    taken.mark(&mut w, alert).await?;
+                }
+                done.push(*finding);
             }
-            let id = w.next_id(Table::FindingNote).await?;
-            sqlx::query(
-                "INSERT INTO finding_note (id, finding_id, at_s, author, kind, body, until_s)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            )
-            .bind(id)
-            .bind(finding)
-            .bind(taken.at_s)
-            .bind(clean(&taken.by))
-            .bind(KIND)
-            .bind(shortened(&taken.note, 2000))
-            .bind(taken.until_s)
-            .execute(w.on())
-            .await?;
-            let done = sqlx::query(
-                "UPDATE alert SET state = 'acknowledged', ack_by = $2, ack_note = $3, ack_s = $4, ack_until_s = $5
-                 WHERE key = $1 AND ended_s IS NULL",
-            )
-            .bind(format!("finding:{finding}"))
-            .bind(clean(&taken.by))
-            .bind(shortened(&taken.note, 2000))
-            .bind(taken.at_s)
-            .bind(taken.until_s)
-            .execute(w.on())
-            .await?;
-            alerts += done.rows_affected();
         }
         w.commit().await?;
-        Ok(alerts)
+        Ok(done)
+    }
+
+    /// Somebody takes an alert on, and with it the finding that it is about; what other routes have of that finding stays as it
+    /// is. Gives whether it was open.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn acknowledge(&self, id: AlertId, taken: &TakenOn) -> Result<bool> {
+        let mut w = self.pools.write().await?;
+        let key = taken.mark(&mut w, id.0).await?;
+        let finding = key.as_deref().and_then(|key| key.strip_prefix(ABOUT)).and_then(|number| number.parse().ok());
+        if let Some(finding) = finding {
+            taken.note(&mut w, finding).await?;
+        }
+        w.commit().await?;
+        Ok(key.is_some())
     }
 
     /// Who has taken which of these findings on last.

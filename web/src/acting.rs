@@ -4,7 +4,7 @@ use plumbline_alerts::desk::{Asked, Made, Refused};
 use plumbline_alerts::{quiet, waiving, working};
 use plumbline_store::alerting::{Alert, Maintenance, Silence, Waiver};
 use plumbline_store::hooks::{Endpoint, Origin};
-use plumbline_store::{AlertId, TargetId};
+use plumbline_store::{AlertId, TargetId, taken_on};
 use serde_json::{Value, json};
 
 use crate::WebState;
@@ -103,6 +103,17 @@ pub struct TakenOn<'a> {
     pub hours: Option<i64>,
 }
 
+impl TakenOn<'_> {
+    fn kept(&self, by: &Actor, now_s: i64) -> taken_on::TakenOn {
+        taken_on::TakenOn {
+            by: self.who.map_or_else(|| by.name(), str::to_owned),
+            note: self.note.to_owned(),
+            at_s: now_s,
+            until_s: self.hours.map(|hours| now_s + hours * 3_600),
+        }
+    }
+}
+
 /// Takes an alert on.
 pub async fn acknowledge(
     state: &WebState,
@@ -113,46 +124,35 @@ pub async fn acknowledge(
 ) -> Result<Option<Alert>, Error> {
     let not_open = || Error::NotFound { what: "open alert", asked: id.to_string() };
     let before = state.store.alert(id).await?.filter(|alert| is_theirs(by, alert)).ok_or_else(not_open)?;
-    let own_name = by.name();
-    let who = asked.who.unwrap_or(&own_name);
-    let until_s = asked.hours.map(|hours| now_s + hours * 3_600);
-    if !state.store.acknowledge(id, who, asked.note, until_s, now_s).await? {
+    let taken = asked.kept(by, now_s);
+    if !state.store.acknowledge(id, &taken).await? {
         return Err(not_open());
     }
-    let taken = |by: Option<&str>, note: Option<&str>, until_s: Option<i64>| json!({ "by": by, "note": note, "until_s": until_s });
-    let was = before.ack_by.is_some();
-    let was = was.then(|| taken(before.ack_by.as_deref(), before.ack_note.as_deref(), before.ack_until_s));
-    let is = taken(Some(who), Some(asked.note), until_s);
+    let was = json!({ "by": before.ack_by, "note": before.ack_note, "until_s": before.ack_until_s });
+    let was = before.ack_by.is_some().then_some(was);
+    let is = taken.told();
     by.note(state, "alert.acknowledge", format!("alert:{id}"), (was, Some(is))).await?;
     Ok(state.store.alert(id).await?)
 }
 
-/// Takes findings on, and the alerts about them. Gives how many alerts those were.
+/// Takes findings on, and the alerts about them.
 pub async fn take_on(
     state: &WebState,
     by: &Actor,
     findings: &[i64],
-    taken: TakenOn<'_>,
+    asked: TakenOn<'_>,
     now_s: i64,
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     if let Some(owner) = by.owner()
         && !state.store.not_of_owner(findings, owner).await?.is_empty()
     {
         return Err(Error::NotTheirs(owner.to_owned()));
     }
-    let own_name = by.name();
-    let kept = plumbline_store::taken_on::TakenOn {
-        by: taken.who.unwrap_or(&own_name).to_owned(),
-        note: taken.note.to_owned(),
-        at_s: now_s,
-        until_s: taken.hours.map(|hours| now_s + hours * 3_600),
-    };
-    let alerts = state.store.take_on(findings, &kept).await?;
-    for finding in findings {
-        let is = json!({ "by": kept.by, "note": kept.note, "until_s": kept.until_s });
-        by.note(state, "finding.acknowledge", format!("finding:{finding}"), (None, Some(is))).await?;
+    let taken = asked.kept(by, now_s);
+    for finding in state.store.take_on(findings, &taken).await? {
+        by.note(state, "finding.acknowledge", format!("finding:{finding}"), (None, Some(taken.told()))).await?;
     }
-    Ok(alerts)
+    Ok(())
 }
 
 /// Whether an alert may be touched: with a token of one owner only those about its targets.

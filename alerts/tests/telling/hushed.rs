@@ -3,6 +3,7 @@
 
 use plumbline_store::alerting::{Maintenance, Silence, Waiver};
 use plumbline_store::hooks::{Mode, Origin};
+use plumbline_store::taken_on::TakenOn;
 use plumbline_store::words::EventKind;
 
 use crate::support::World;
@@ -114,7 +115,8 @@ async fn maintenance(world: &World) {
 
 async fn take_on(world: &World, until_s: Option<i64>) {
     for alert in world.store.all_open_alerts(10).await.unwrap() {
-        world.store.acknowledge(alert.id, "Lin", "mine", until_s, world.now_s()).await.unwrap();
+        let taken = TakenOn { by: "Lin".into(), note: "mine".into(), at_s: world.now_s(), until_s };
+        world.store.acknowledge(alert.id, &taken).await.unwrap();
     }
 }
 

@@ -210,6 +210,7 @@ async fn a_message_is_tried_settled_replayed_and_forgotten() {
 
 #[tokio::test]
 async fn alerts_begin_are_held_told_taken_on_and_end() {
+    let taken = |note: &str, at_s, until_s| TakenOn { by: "Ada".into(), note: note.into(), at_s, until_s };
     for_each_database(async |store| {
         failing_card(&store).await;
         let to = store.put_endpoint(&endpoint("team", Mode::Groups), Origin::Ui, NOON).await.unwrap();
@@ -292,17 +293,17 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert_eq!((told.held_by.as_deref(), told.state), (Some("waiver:4"), AlertState::Firing));
         assert_eq!(store.waiting_alerts(10).await.unwrap()[0].why, ["Silence 1."], "it was not told yet");
 
-        assert!(store.acknowledge(waiting[0].id, "Ada", "mine", Some(NOON + 60), NOON).await.unwrap());
+        assert!(store.acknowledge(waiting[0].id, &taken("mine", NOON, Some(NOON + 60))).await.unwrap());
         assert_eq!(store.end_acknowledgements(NOON).await.unwrap(), 0);
         let graver =
             AlertChange::Touch { alert: waiting[0].id, event: EventId(2), severity: Grade::Error, is_graver: true };
         assert!(store.take_events(until, until, &[graver], &[], NOON).await.unwrap());
         assert_eq!(store.alert(waiting[0].id).await.unwrap().unwrap().state, AlertState::Firing, "graver than it was");
-        assert!(store.acknowledge(waiting[0].id, "Ada", "still mine", Some(NOON + 60), NOON).await.unwrap());
+        assert!(store.acknowledge(waiting[0].id, &taken("still mine", NOON, Some(NOON + 60))).await.unwrap());
         assert_eq!(store.end_acknowledgements(NOON + 60).await.unwrap(), 1);
         let end = AlertChange::End { alert: waiting[0].id, event: EventId(3), how: EndedAs::Resolved, at_s: NOON + 70 };
         assert!(store.take_events(until, until, &[end], &[], NOON + 70).await.unwrap());
-        assert!(!store.acknowledge(waiting[0].id, "Ada", "late", None, NOON + 70).await.unwrap(), "it is over");
+        assert!(!store.acknowledge(waiting[0].id, &taken("late", NOON + 70, None)).await.unwrap(), "it is over");
         let ended =
             Group { ended_s: Some(NOON + 70), due_s: None, revision: 2, firing: 0, resolved: 1, ..group.clone() };
         store.tell_groups(&[news(&ended, false, &[], &[waiting[0].id], "msg_3")], &[], NOON + 70).await.unwrap();
@@ -433,8 +434,8 @@ async fn findings_are_taken_on_with_the_alerts_about_them() {
             .unwrap();
         let taken =
             |note: &str, at_s: i64| TakenOn { by: "Ada".into(), note: note.into(), at_s, until_s: Some(at_s + HOUR) };
-        assert_eq!(store.take_on(&[finding, 999], &taken("mine", NOON)).await.unwrap(), 0, "no alert is about it");
-        assert_eq!(store.take_on(&[finding], &taken("still mine", NOON + 1)).await.unwrap(), 0);
+        assert_eq!(store.take_on(&[finding, 999], &taken("mine", NOON)).await.unwrap(), [finding], "what is there");
+        assert_eq!(store.take_on(&[finding], &taken("still mine", NOON + 1)).await.unwrap(), [finding]);
         let found = store.taken_on(&[finding, 999]).await.unwrap();
         assert_eq!(found, HashMap::from([(finding, taken("still mine", NOON + 1))]));
         assert_eq!(store.not_of_owner(&[finding], "nobody").await.unwrap(), [finding]);

@@ -59,7 +59,7 @@ pub struct Place {
 
 /// `POST /targets/{id}/documents/count`: a place that differed at every fetch counts as part of the document again.
 pub async fn count_again(
-    _: Operator,
+    Operator(by): Operator,
     visit: Visit,
     State(state): State<WebState>,
     Path(id): Path<i64>,
@@ -71,6 +71,8 @@ pub async fn count_again(
     if !is_one || !state.store.count_place_again(SurfaceId(place.surface), &place.pointer).await? {
         return Err(unknown());
     }
+    let was = json!({ "surface": place.surface, "pointer": place.pointer, "volatile": true });
+    by.note(&state, "place.count", format!("target:{id}"), (Some(was), None)).await?;
     let what = json!({ "target": id, "surface": place.surface, "pointer": place.pointer, "volatile": false });
     Ok(done(&visit, &format!("/targets/{id}/documents"), &what))
 }

@@ -238,7 +238,8 @@ async fn regressions_are_selected_and_taken_on_in_one_go_without_script() {
         )
         .await;
     world.write(Box::leak(alert.into_boxed_str())).await;
-    let form = format!("finding={}&finding={}&note=Rolling+back&by=Ada&q=severity%3Aerror", ids[0], ids[1]);
+    let form =
+        format!("finding={}&finding={}&finding=99999&note=Rolling+back&by=Ada&q=severity%3Aerror", ids[0], ids[1]);
     let done = send(&world, "/regressions/acknowledge", Box::leak(form.into_boxed_str())).await;
     assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, "/regressions?q=severity%3Aerror"));
     let page = world.get("/regressions").await.words();
@@ -247,7 +248,19 @@ async fn regressions_are_selected_and_taken_on_in_one_go_without_script() {
     let alert = &world.store.all_open_alerts(9).await.unwrap()[0];
     assert_eq!((alert.state.as_str(), alert.ack_by.as_deref()), ("acknowledged", Some("Ada")));
     let rows = world.store.noted(i64::MAX, None, 9).await.unwrap();
-    assert_eq!((rows.len(), rows[0].action.as_str()), (2, "finding.acknowledge"));
+    assert_eq!(
+        (rows.len(), rows[0].action.as_str()),
+        (2, "finding.acknowledge"),
+        "what is no finding was not taken on"
+    );
+    // Whoever takes the alert on has taken on what it is about.
+    send(&world, "/alerts/1/acknowledge", "note=My+turn&by=Grace").await;
+    let page = world.get("/regressions").await.words();
+    assert_eq!(
+        (page.matches("taken on by Grace: My turn").count(), page.matches("taken on by Ada").count()),
+        (1, 1),
+        "{page}"
+    );
 }
 
 #[test]

@@ -519,6 +519,8 @@ async fn a_place_that_differs_at_every_fetch_is_shown_and_counts_again_when_the_
     let done = world.ask(said("/made%3Cat%3E", "127.0.0.1")).await;
     assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, path.as_str()));
     assert_eq!(places().await.as_array().map(Vec::len), Some(0));
+    let noted = world.store.noted(i64::MAX, None, 9).await.unwrap();
+    assert_eq!(noted.iter().map(|row| row.action.as_str()).collect::<Vec<_>>(), ["place.count"]);
     assert_eq!(world.ask(said("/made%3Cat%3E", "127.0.0.1")).await.status, StatusCode::NOT_FOUND, "it counts already");
     assert!(!world.get(&path).await.words().contains("What differs"), "nothing is left to tell");
 }
