@@ -132,7 +132,7 @@ async fn tell_others(present: &Present, store: &Store, tasks: &TaskTracker, stop
     let desk = telling.desk(&settings)?;
     if settings.alerts.enabled {
         telling::apply(&settings, store, plumbline_web::system_now()).await?;
-        telling.spawn(tasks, stop);
+        tasks.spawn(telling.run(present.borrow().crawler.holder.clone(), stop.clone()));
     } else {
         // Whoever tells brings planned work to surfaces; where nobody does it is done all the same.
         tasks.spawn(plan_work(store.clone(), stop.clone()));

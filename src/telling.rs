@@ -17,16 +17,24 @@ use plumbline_alerts::teller::Teller;
 use plumbline_alerts::vault::Vault;
 use plumbline_alerts::wire::{Answer, Wire};
 use plumbline_crawler::net::{Client, NetSettings, Networks, TimeLimits, Told};
-use plumbline_store::Store;
+use plumbline_store::{Error as StoreError, Store};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::settings::Settings;
+use crate::wiring;
 
 /// For the connection to a receiver, milliseconds.
 const CONNECT_MS: u64 = 5_000;
+
+/// How often the turn of telling is renewed, and asked for by whoever waits for it.
+const HELD_EVERY: Duration = Duration::from_secs(5);
+
+/// Without a renewal for so long another process may have the turn soon: what is in flight must be over by then.
+const HELD_AT_MOST: Duration = Duration::from_secs(45);
 
 /// How long a test waits for an answer: less than a page may take.
 const TEST_PATIENCE: Duration = Duration::from_secs(8);
@@ -77,10 +85,60 @@ impl Telling {
         })
     }
 
-    /// Runs both until told to stop.
-    pub fn spawn(self, tasks: &TaskTracker, stop: &CancellationToken) {
-        tasks.spawn(self.teller.run(stop.clone()));
-        tasks.spawn(self.courier.run(stop.clone()));
+    /// Runs both until told to stop, as long as no other process does on this database, and takes over from one that ended.
+    pub async fn run(self, holder: String, stop: CancellationToken) {
+        let mut was_refused = false;
+        while !stop.is_cancelled() {
+            match self.take(&holder).await {
+                Ok(()) => {
+                    was_refused = false;
+                    self.tell_while_held(&holder, stop.child_token()).await;
+                }
+                Err(StoreError::Occupied { holder: other, .. }) => {
+                    if !was_refused {
+                        tracing::info!(
+                            "{other} tells receivers what happens here; this process does so when that ends"
+                        );
+                    }
+                    was_refused = true;
+                }
+                Err(error) => tracing::warn!("receivers are told later: {error}"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(HELD_EVERY) => {}
+            }
+        }
+    }
+
+    async fn take(&self, holder: &str) -> Result<(), StoreError> {
+        let now_s = chrono::Utc::now().timestamp();
+        let is_alive = |other: &str| wiring::is_alive(other, holder);
+        self.teller.store.take_telling(holder, now_s, now_s + wiring::OCCUPIED_S, is_alive).await
+    }
+
+    async fn tell_while_held(&self, holder: &str, turn: CancellationToken) {
+        let tellers = TaskTracker::new();
+        tellers.spawn(self.teller.clone().run(turn.clone()));
+        tellers.spawn(self.courier.clone().run(turn.clone()));
+        tellers.close();
+        let mut held = Instant::now();
+        while !turn.is_cancelled() {
+            tokio::select! {
+                () = turn.cancelled() => {}
+                () = tokio::time::sleep(HELD_EVERY) => match self.take(holder).await {
+                    Ok(()) => held = Instant::now(),
+                    Err(error) => {
+                        let is_lost = matches!(error, StoreError::Occupied { .. }) || held.elapsed() > HELD_AT_MOST;
+                        tracing::warn!("the turn of telling receivers is not renewed: {error}");
+                        if is_lost {
+                            turn.cancel();
+                        }
+                    }
+                },
+            }
+        }
+        tellers.wait().await;
     }
 }
 

@@ -30,8 +30,8 @@ use crate::wire::{Answer, Post, Wire};
 /// Messages in flight to one receiver, at most.
 const IN_FLIGHT: usize = 4;
 
-/// Messages read at a time for one receiver. Bodies come with them, 256 KiB each at most.
-const BATCH: i64 = 32;
+/// Messages read at a time for one receiver, at most and at least. Bodies come with them, 256 KiB each at most.
+const BATCH: (i64, i64) = (32, 4);
 
 /// How often the queue is looked at when nobody says that something came.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -150,24 +150,23 @@ impl Courier {
         (self.clock)().div_euclid(1000)
     }
 
-    /// Sends what is due to one receiver, in order, until nothing is.
+    /// Sends what is due to one receiver, in order, until nothing is. The receiver is read again for every batch: an address, a
+    /// secret or a pause that somebody changed holds for the very next messages.
     async fn serve(&self, id: EndpointId, keep: &mpsc::Sender<Keeping>, stop: &CancellationToken) -> Result<(), Error> {
-        let endpoints = self.store.endpoints().await?;
-        let Some(endpoint) = endpoints.into_iter().find(|endpoint| endpoint.id == id) else { return Ok(()) };
-        let receiver = Arc::new(self.receiver(endpoint).await?);
-        let (mut pace, per_minute) = (Pace::default(), receiver.endpoint.is.per_minute);
+        let (mut pace, usual_ms) = (Pace::default(), Arc::<Mutex<i64>>::default());
         while !stop.is_cancelled() {
-            let standing = receiver.standing();
-            let (batch, is_probe) = match standing.state {
+            let Some(endpoint) = self.store.endpoint_of(id).await? else { return Ok(()) };
+            let (now_s, per_minute) = (self.now_s(), endpoint.is.per_minute);
+            let (batch, is_probe) = match endpoint.state {
                 EndpointState::Disabled => return Ok(()),
-                EndpointState::Active => (self.store.due_deliveries(id, self.now_s(), BATCH).await?, false),
-                EndpointState::Failing => {
-                    (self.store.probe_delivery(id, self.now_s()).await?.into_iter().collect(), true)
-                }
+                EndpointState::Active => (self.store.due_deliveries(id, now_s, batch(per_minute)).await?, false),
+                EndpointState::Failing if retry::probe_due_s(&standing_of(&endpoint)) > now_s => return Ok(()),
+                EndpointState::Failing => (self.store.probe_delivery(id, now_s).await?.into_iter().collect(), true),
             };
             if batch.is_empty() {
                 return Ok(());
             }
+            let receiver = Arc::new(Receiver { usual_ms: usual_ms.clone(), ..self.receiver(endpoint).await? });
             let mut flights = JoinSet::new();
             for due in batch {
                 let now = receiver.standing();
@@ -201,7 +200,7 @@ impl Courier {
         }
         let format = endpoint.is.format.parse().unwrap_or(Format::Generic);
         let standing = Mutex::new(standing_of(&endpoint));
-        Ok(Receiver { endpoint, format, keys, token, standing, usual_ms: Mutex::default() })
+        Ok(Receiver { endpoint, format, keys, token, standing, usual_ms: Arc::default() })
     }
 
     /// One try of one message, kept before it returns.
@@ -286,7 +285,7 @@ impl Courier {
         let format = endpoint.is.format.parse().unwrap_or(Format::Generic);
         let standing = Mutex::new(standing_of(&endpoint));
         let keys = unsaved.keys.into_iter().map(|key| (SecretRole::Current, key)).collect();
-        let receiver = Receiver { endpoint, format, keys, token: unsaved.token, standing, usual_ms: Mutex::default() };
+        let receiver = Receiver { endpoint, format, keys, token: unsaved.token, standing, usual_ms: Arc::default() };
         self.test_receiver(&receiver, message, kind, body).await
     }
 
@@ -341,7 +340,13 @@ struct Receiver {
     token: Option<String>,
     standing: Mutex<Standing>,
     /// How long it takes to answer, in milliseconds: a mean in which the last answers weigh most.
-    usual_ms: Mutex<i64>,
+    usual_ms: Arc<Mutex<i64>>,
+}
+
+/// Messages read at a time: some six seconds of a pace, because what is in a batch goes to where the receiver was when it was
+/// read.
+fn batch(per_minute: i64) -> i64 {
+    (per_minute / 10).clamp(BATCH.1, BATCH.0)
 }
 
 /// Messages in flight to a receiver that takes so long to answer: as few as keep its pace.
@@ -462,8 +467,17 @@ async fn write(store: Store, clock: Clock, mut kept: mpsc::Receiver<Keeping>) {
                 tracing::warn!("how tries went is kept later: {error}");
                 tokio::time::sleep(LOOK_EVERY).await;
             }
+            // One of them is to blame, and the others must not be sent again and again for it.
+            Err(_) if waiting.len() > 1 => {
+                for (one, done) in waiting.drain(..) {
+                    match store.settle(&[one], clock().div_euclid(1000)).await {
+                        Ok(()) => drop(done.send(())),
+                        Err(error) => tracing::error!("how a try went could not be kept: {error}"),
+                    }
+                }
+            }
             Err(error) => {
-                tracing::error!("how tries went could not be kept: {error}");
+                tracing::error!("how a try went could not be kept: {error}");
                 waiting.clear();
             }
         }

@@ -17,6 +17,9 @@ const MOST_RETRY_AFTER_S: i64 = 86_400;
 /// Least wait after a sign of overload, in seconds.
 const OVERLOAD_S: i64 = 60;
 
+/// First and longest wait after a fault of ours, in seconds; between them as long as the message is old.
+const OURS_S: (i64, i64) = (60, 3_600);
+
 /// Failures in a row after which a receiver counts as failing.
 const FAILING: i64 = 10;
 
@@ -54,19 +57,39 @@ pub struct Try<'t> {
     pub jitter: f64,
 }
 
+impl Try<'_> {
+    /// Since the first try, in seconds.
+    fn age_s(&self) -> i64 {
+        self.now_s - self.first_try_s.unwrap_or(self.now_s)
+    }
+}
+
+/// When a failing receiver is tried again, in Unix seconds, whatever its messages wait for.
+#[must_use]
+pub fn probe_due_s(standing: &Standing) -> i64 {
+    standing.last_failure_s.map_or(0, |last_s| last_s + probe_delay(standing.failures))
+}
+
 /// Decides after an answer.
 #[must_use]
 pub fn decide(tried: Try<'_>, answer: &Answer, before: &Standing) -> Verdict {
     match answer {
         Answer::Heard { status: 200..=299, .. } => delivered(tried, before),
-        Answer::Ours(_) => Verdict {
-            state: DeliveryState::Pending,
-            attempts: tried.due.attempts,
-            next_s: Some(tried.now_s + OVERLOAD_S),
-            note: Some("not sent, by a fault of ours".to_owned()),
-            standing: before.clone(),
-        },
+        Answer::Ours(why) => ours(tried, why, before),
         Answer::Heard { .. } | Answer::Silent { .. } => failed(tried, answer, before),
+    }
+}
+
+/// What we could not even send uses no attempts up and says nothing of the receiver; but it is no secret, and not for ever.
+fn ours(tried: Try<'_>, why: &str, before: &Standing) -> Verdict {
+    let age_s = tried.age_s();
+    let is_out = age_s >= WHOLE_S;
+    Verdict {
+        state: if is_out { DeliveryState::Dead } else { DeliveryState::Pending },
+        attempts: tried.due.attempts,
+        next_s: (!is_out).then_some(tried.now_s + age_s.clamp(OURS_S.0, OURS_S.1)),
+        note: Some("not sent, by a fault of ours".to_owned()),
+        standing: Standing { note: Some(format!("not sent, by a fault of ours: {why}")), ..before.clone() },
     }
 }
 
@@ -91,17 +114,13 @@ fn delivered(tried: Try<'_>, before: &Standing) -> Verdict {
 fn failed(tried: Try<'_>, answer: &Answer, before: &Standing) -> Verdict {
     let standing = after_failure(tried.now_s, answer, before);
     let was_failing = before.state == EndpointState::Failing;
-    let (attempts, delay) = if was_failing {
-        let age_s = tried.now_s - tried.first_try_s.unwrap_or(tried.now_s);
-        (attempts_by_age(age_s).max(tried.due.attempts), probe_delay(standing.failures))
+    let attempts =
+        if was_failing { attempts_by_age(tried.age_s()).max(tried.due.attempts) } else { tried.due.attempts + 1 };
+    let is_out = if was_failing { tried.age_s() >= WHOLE_S } else { attempts >= SCHEDULE_S.len() as i64 };
+    let delay = if standing.state == EndpointState::Failing {
+        probe_delay(standing.failures)
     } else {
-        let attempts = tried.due.attempts + 1;
-        (attempts, usize::try_from(attempts).ok().and_then(|n| SCHEDULE_S.get(n)).copied().unwrap_or(WHOLE_S))
-    };
-    let is_out = if was_failing {
-        tried.now_s - tried.first_try_s.unwrap_or(tried.now_s) >= WHOLE_S
-    } else {
-        attempts >= SCHEDULE_S.len() as i64
+        usize::try_from(attempts).ok().and_then(|n| SCHEDULE_S.get(n)).copied().unwrap_or(WHOLE_S)
     };
     let least = if is_overload(answer) { OVERLOAD_S } else { 0 };
     let asked = retry_after(answer, tried.now_s).unwrap_or(0).min(MOST_RETRY_AFTER_S);
@@ -146,7 +165,7 @@ fn after_failure(now_s: i64, answer: &Answer, before: &Standing) -> Standing {
     } else if failures >= FAILING {
         (EndpointState::Failing, Some(format!("{failures} failures in a row; the last: {}", said(answer))))
     } else {
-        (before.state, before.note.clone())
+        (before.state, None)
     };
     Standing {
         state,
@@ -295,8 +314,10 @@ mod tests {
     #[test]
     fn ten_failures_in_a_row_make_it_failing_and_five_days_switch_it_off() {
         let nine = Standing { failures: 9, first_failure_s: Some(NOW - 60), ..fine() };
-        let failing = after(0, &heard(500, &[], ""), &nine).standing;
-        assert_eq!(failing.state, EndpointState::Failing);
+        let tenth = after(6, &heard(500, &[], ""), &nine);
+        assert_eq!(tenth.next_s, Some(NOW + 300), "it is a probe from now on, not the eighth attempt");
+        let failing = tenth.standing;
+        assert_eq!((failing.state, probe_due_s(&failing)), (EndpointState::Failing, NOW + 300));
         let long = Standing { first_failure_s: Some(NOW - 5 * 86_400), ..failing };
         assert_eq!(after(0, &heard(500, &[], ""), &long).standing.state, EndpointState::Disabled);
     }
@@ -322,7 +343,22 @@ mod tests {
         assert!(after(2, &heard(401, &[], ""), &fine()).note.unwrap().contains("not heal"));
         let moved = after(0, &heard(301, &[("location", "https://new.example/")], ""), &fine());
         assert!(moved.note.unwrap().contains("https://new.example/"));
-        let ours = after(4, &Answer::Ours("no network".to_owned()), &fine());
-        assert_eq!((ours.attempts, ours.standing.failures), (4, 0));
+    }
+
+    #[test]
+    fn a_fault_of_ours_counts_for_nothing_and_is_said_tried_ever_less_often_and_given_up_in_the_end() {
+        let due = due(4);
+        let ours = |age_s: i64| {
+            let tried = Try { due: &due, first_try_s: Some(NOW - age_s), now_s: NOW, jitter: 1.0 };
+            decide(tried, &Answer::Ours("no token".to_owned()), &fine())
+        };
+        let first = ours(0);
+        assert_eq!((first.attempts, first.standing.failures, first.standing.state), (4, 0, EndpointState::Active));
+        assert_eq!(first.standing.note.as_deref(), Some("not sent, by a fault of ours: no token"));
+        let waits = [0, 60, 120, 7_200].map(|age_s| ours(age_s).next_s.unwrap() - NOW);
+        assert_eq!(waits, [60, 60, 120, 3_600]);
+        assert_eq!((ours(WHOLE_S).state, ours(WHOLE_S).next_s), (DeliveryState::Dead, None));
+        let noted = Standing { note: first.standing.note, ..fine() };
+        assert_eq!(after(0, &heard(500, &[], ""), &noted).standing.note, None, "now it is theirs");
     }
 }

@@ -458,6 +458,15 @@ impl Store {
         endpoint(&row.ok_or_else(|| Error::Missing { what: "webhook", id: slug.to_owned() })?)
     }
 
+    /// The receiver of that number, as it is now; `None`: it was removed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn endpoint_of(&self, id: EndpointId) -> Result<Option<Endpoint>> {
+        let row = sqlx::query(select_endpoint!("AND id = $1")).bind(id.0).fetch_optional(&self.pools.reader).await?;
+        row.as_ref().map(endpoint).transpose()
+    }
+
     /// Makes or changes the receiver of that name; how it does and what waits for it stays. With a changed address a
     /// disabled one is tried again.
     ///
@@ -677,25 +686,22 @@ impl Store {
         rows.iter().map(|row| due(id, row)).collect()
     }
 
-    /// The one message that tries a failing receiver: the one that was tried most, once its time has come.
+    /// The one message that tries a failing receiver, once its own time has come: of those tried least the oldest, so that one
+    /// that will never be accepted does not stand for all.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn probe_delivery(&self, id: EndpointId, now_s: i64) -> Result<Option<Due>> {
         let row = sqlx::query(select_due!(
-            "WHERE wh_delivery.endpoint_id = $1 AND wh_delivery.state = 'pending'
-             ORDER BY wh_delivery.tries DESC, wh_delivery.message_id
+            "WHERE wh_delivery.endpoint_id = $1 AND wh_delivery.state = 'pending' AND wh_delivery.next_s <= $2
+             ORDER BY wh_delivery.tries, wh_delivery.message_id
              LIMIT 1"
         ))
         .bind(id.0)
+        .bind(now_s)
         .fetch_optional(&self.pools.reader)
         .await?;
-        let Some(row) = row else { return Ok(None) };
-        let next_s: Option<i64> = row.try_get("next_s")?;
-        if next_s.is_none_or(|next_s| next_s > now_s) {
-            return Ok(None);
-        }
-        due(id, &row).map(Some)
+        row.map(|row| due(id, &row)).transpose()
     }
 
     /// Receivers with something to send now.
@@ -1122,12 +1128,12 @@ const ERROR: usize = 500;
 async fn settle(w: &mut Writing, one: &Settled, now_s: i64) -> Result<()> {
     let attempt = &one.attempt;
     let (id, message) = (attempt.endpoint.0, attempt.message.as_str());
-    let n: i64 = sqlx::query_scalar("SELECT tries FROM wh_delivery WHERE endpoint_id = $1 AND message_id = $2")
-        .bind(id)
-        .bind(message)
-        .fetch_optional(w.on())
-        .await?
-        .unwrap_or(0);
+    let n: i64 =
+        sqlx::query_scalar("SELECT COALESCE(MAX(n), 0) FROM wh_attempt WHERE endpoint_id = $1 AND message_id = $2")
+            .bind(id)
+            .bind(message)
+            .fetch_one(w.on())
+            .await?;
     sqlx::query(
         "INSERT INTO wh_attempt (endpoint_id, message_id, n, at_ms, took_ms, status, error, request, response)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -1173,6 +1179,16 @@ async fn settle(w: &mut Writing, one: &Settled, now_s: i64) -> Result<()> {
     stand(w, one, now_s).await
 }
 
+/// What waits for a receiver is due by then.
+async fn bring_forward(w: &mut Writing, endpoint: i64, by_s: i64) -> Result<()> {
+    sqlx::query("UPDATE wh_delivery SET next_s = $2 WHERE endpoint_id = $1 AND state = 'pending' AND next_s > $2")
+        .bind(endpoint)
+        .bind(by_s)
+        .execute(w.on())
+        .await?;
+    Ok(())
+}
+
 /// Keeps how the receiver does, and tells when that changed for the worse.
 async fn stand(w: &mut Writing, one: &Settled, now_s: i64) -> Result<()> {
     let (id, standing) = (one.attempt.endpoint.0, &one.endpoint);
@@ -1198,11 +1214,16 @@ async fn stand(w: &mut Writing, one: &Settled, now_s: i64) -> Result<()> {
     let news = |kind, note: Option<String>| News { subject: Some(id), note, ..News::of(kind) };
     match (before, standing.state) {
         (EndpointState::Active, EndpointState::Failing) => {
+            // Whatever waits stands for the receiver from now on, not for its own next attempt.
+            let probe_s = one.next_s.unwrap_or(now_s);
+            bring_forward(w, id, probe_s).await?;
             events::append(w, now_s, news(EventKind::WebhookFailing, standing.note.clone())).await?;
         }
         (EndpointState::Active | EndpointState::Failing, EndpointState::Disabled) => {
             events::append(w, now_s, news(EventKind::WebhookDisabled, standing.note.clone())).await?;
         }
+        // It hears again.
+        (EndpointState::Failing, EndpointState::Active) => bring_forward(w, id, now_s).await?,
         _ => {}
     }
     if one.state == DeliveryState::Dead {

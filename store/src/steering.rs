@@ -16,6 +16,9 @@ use crate::words::RetireReason;
 /// The number of the lease that stands for the whole database.
 const WHOLE_DATABASE: i64 = 1;
 
+/// The number of the lease of whoever tells.
+const TELLING: i64 = 2;
+
 /// Under this key stands since when everything is paused.
 const PAUSED: &str = "paused_s";
 
@@ -223,9 +226,35 @@ impl Store {
         if self.backend() == Backend::Postgres {
             return Ok(());
         }
+        self.take(WHOLE_DATABASE, holder, now_s, until_s, is_alive).await
+    }
+
+    /// Makes this process the one that tells: of several on one database one composes and sends messages, or a receiver would
+    /// hear everything several times. Taken and renewed as [`Store::occupy`] is, whatever the database.
+    ///
+    /// # Errors
+    /// [`Error::Occupied`] when another process tells, or the database fails.
+    pub async fn take_telling(
+        &self,
+        holder: &str,
+        now_s: i64,
+        until_s: i64,
+        is_alive: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        self.take(TELLING, holder, now_s, until_s, is_alive).await
+    }
+
+    async fn take(
+        &self,
+        job: i64,
+        holder: &str,
+        now_s: i64,
+        until_s: i64,
+        is_alive: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let mut w = self.pools.write().await?;
         let row = sqlx::query("SELECT holder, taken_s, until_s FROM lease WHERE kind = 'job' AND subject_id = $1")
-            .bind(WHOLE_DATABASE)
+            .bind(job)
             .fetch_optional(w.on())
             .await?;
         if let Some(row) = row {
@@ -241,7 +270,7 @@ impl Store {
                  taken_s = CASE WHEN lease.holder = excluded.holder THEN lease.taken_s ELSE excluded.taken_s END,
                  holder = excluded.holder, until_s = excluded.until_s",
         )
-        .bind(WHOLE_DATABASE)
+        .bind(job)
         .bind(holder)
         .bind(now_s)
         .bind(until_s)

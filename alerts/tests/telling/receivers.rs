@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use plumbline_alerts::sync::put;
 use plumbline_crawler::net::NetSettings;
-use plumbline_store::hooks::{DeliveryState, EndpointState, Mode};
+use plumbline_store::hooks::{DeliveryState, EndpointState, Mode, SecretRole};
 use plumbline_store::words::EventKind;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, UdpSocket};
@@ -191,6 +192,8 @@ async fn a_failing_receiver_is_tried_by_one_message_and_the_others_hear_of_it() 
         world.event(EventKind::TargetDown, None, subject, None).await;
     }
     world.teller.events().await.unwrap();
+    // It has been down for a while: the next attempts of their own are many hours away.
+    sqlx::query("UPDATE wh_delivery SET attempts = 7").execute(world.store.writer()).await.unwrap();
     world.courier.once().await.unwrap();
     assert_eq!(world.store.endpoint("dead").await.unwrap().state, EndpointState::Failing);
     let tried = dead.ids().len();
@@ -214,12 +217,48 @@ async fn a_failing_receiver_is_tried_by_one_message_and_the_others_hear_of_it() 
     let own = world.store.deliveries(Some(id), None, None, 50).await.unwrap();
     assert!(own.iter().all(|row| row.kind == "target.down"), "it is not told about itself");
 
+    world.later(660);
+    world.courier.once().await.unwrap();
+    assert_eq!(dead.ids().len(), tried + 1, "one message is the probe");
+    let probe = dead.ids().pop();
+    world.later(1_260);
+    world.courier.once().await.unwrap();
+    assert_eq!(dead.ids().len(), tried + 2);
+    assert_ne!(dead.ids().pop(), probe, "and not the same every time: it may be the message that it does not take");
+
     dead.behaviours.lock().unwrap()[0] = says("204 No Content");
-    world.later(3_600);
+    world.later(2_460);
     world.courier.once().await.unwrap();
     let left = world.store.backlog(Some(id)).await.unwrap();
     assert_eq!((left.pending, left.dead), (0, 0), "one accepted probe opens the gate for the rest");
     assert_eq!(world.store.endpoint("dead").await.unwrap().state, EndpointState::Active);
+}
+
+#[tokio::test]
+async fn whoever_is_paused_or_moves_while_much_waits_hears_the_rest_so() {
+    let world = World::new().await;
+    let bell = Arc::new(Notify::new());
+    let before = Receiver::new(vec![Behaviour::Hangs(bell.clone()), says("204 No Content")]).await;
+    let after = Receiver::new(vec![says("204 No Content")]).await;
+    let id = world.endpoint("r", &before.url(), Mode::Events).await;
+    for subject in 0..80 {
+        world.event(EventKind::TargetDown, None, subject, None).await;
+    }
+    world.teller.events().await.unwrap();
+    let courier = world.courier.clone();
+    let sending = tokio::spawn(async move { courier.once().await });
+    while before.ids().is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    world.endpoint("r", &after.url(), Mode::Events).await;
+    let other = standardwebhooks::Webhook::from_bytes(vec![7; 32]).unwrap();
+    put(&world.store, &world.courier.vault, id, SecretRole::Current, "v1", &[7; 32], NOW).await.unwrap();
+    bell.notify_one();
+    sending.await.unwrap().unwrap();
+    assert_eq!((before.ids().len(), after.ids().len()), (32, 48), "only what was read before went to the old address");
+    let signed = after.requests.lock().unwrap()[0].clone();
+    let signature = other.sign(signed.header("webhook-id"), NOW, &signed.body).unwrap();
+    assert_eq!(signed.header("webhook-signature"), signature, "the rest is signed with what signs now");
 }
 
 #[tokio::test]

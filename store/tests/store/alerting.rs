@@ -186,6 +186,14 @@ async fn a_message_is_tried_settled_replayed_and_forgotten() {
         assert_eq!(store.probe_delivery(id, NOON).await.unwrap(), None, "its time has not come");
         let probe = store.probe_delivery(id, NOON + 5).await.unwrap().unwrap();
         assert_eq!((probe.message.as_str(), probe.tries, probe.first_try_ms), ("msg_3", 1, Some(NOON * 1000)));
+        // A try that another process kept, whose count was lost: the next is kept all the same.
+        sqlx::query("UPDATE wh_delivery SET tries = 0 WHERE message_id = 'msg_3'")
+            .execute(store.writer())
+            .await
+            .unwrap();
+        let again = settled(id, "msg_3", DeliveryState::Pending, EndpointState::Failing);
+        store.settle(&[again], NOON + 6).await.unwrap();
+        assert_eq!(store.delivery(id, "msg_3").await.unwrap().unwrap().2.len(), 2);
         let dead = store.deliveries(Some(id), Some(DeliveryState::Dead), None, 10).await.unwrap();
         assert_eq!(dead.len(), 1);
         assert_eq!(store.deliveries(None, None, Some("msg_3"), 10).await.unwrap().len(), 2);

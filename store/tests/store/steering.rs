@@ -137,6 +137,14 @@ async fn whoever_opts_out_is_retired_and_comes_back_when_they_wish() {
 async fn one_process_works_on_a_file_and_several_on_a_server() {
     for_each_database(async |store| {
         let alive = |_: &str| true;
+        // Of those that work together one tells, and after it another.
+        store.take_telling("host/1.1", NOON, NOON + 90, alive).await.unwrap();
+        assert!(matches!(
+            store.take_telling("host/2.2", NOON + 40, NOON + 130, alive).await,
+            Err(Error::Occupied { since_s: NOON, .. })
+        ));
+        store.take_telling("host/1.1", NOON + 40, NOON + 130, alive).await.unwrap();
+        store.take_telling("host/2.2", NOON + 131, NOON + 200, alive).await.unwrap();
         store.occupy("host/1.1", NOON, NOON + 90, alive).await.unwrap();
         store.occupy("host/1.1", NOON + 30, NOON + 120, alive).await.unwrap();
         let second = store.occupy("host/2.2", NOON + 40, NOON + 130, alive).await;
