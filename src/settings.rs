@@ -475,6 +475,12 @@ mod tests {
     }
 
     #[test]
+    fn what_the_page_for_newcomers_shows_is_read() {
+        let settings = load(plumbline_web::SAMPLE_SETTINGS, &[]).expect("it is read");
+        assert_eq!((settings.registries.len(), settings.domains.len()), (1, 1));
+    }
+
+    #[test]
     fn a_wrong_key_is_named_with_its_file_and_line() {
         let error = load("[web]\n\nlisten = \"127.0.0.1:1\"\nlistne = 1\n", &[]).unwrap_err();
         assert!(error.contains("plumbline.toml") && error.contains("line 4") && error.contains("listne"), "{error}");

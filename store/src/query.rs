@@ -43,7 +43,7 @@ pub enum Field {
     Fact,
     /// Whoever stands behind it.
     Owner,
-    /// Its host or registrable domain.
+    /// A host or registrable domain that it is on.
     Host,
     /// A tag, `key` or `key=value`.
     Tag,
@@ -164,7 +164,7 @@ impl Field {
             Field::Rule => "a rule it fails, or family/*",
             Field::Fact => "an attribute that is set",
             Field::Owner => "who stands behind it",
-            Field::Host => "its host or registrable domain",
+            Field::Host => "a host or registrable domain that it is on, itself or with what is asked for it",
             Field::Tag => "a tag, key or key=value",
             Field::Source => "the source that lists it",
             Field::Cohort => "a cohort it belongs to",

@@ -240,12 +240,14 @@ pub fn bars(frame: Frame, series: &[Series]) -> Plot {
             shapes.push(Shape { class: format!("bar of-{}", one.class), d });
         }
     }
+    // Beside bars stands what they add up to; the last of them is a day that has hardly begun.
     let ends = series
         .iter()
         .enumerate()
         .filter_map(|(band, one)| {
             let (value, top) = (last(&one.values)?, last(&tops[band])?);
-            Some(End { y: scale.y(top - value / 2), name: one.name, value: text::number(value) })
+            let sum: i64 = one.values.iter().flatten().sum();
+            (sum > 0).then(|| End { y: scale.y(top - value / 2), name: one.name, value: text::number(sum) })
         })
         .collect();
     let mut dates = dates(frame.first_day, days, frame.is_last_day_open);
@@ -420,8 +422,9 @@ fn steps(value: i64, step: i64) -> i64 {
     (value + step - 1) / step
 }
 
-/// Dates closer than this, in percent of the width, run into each other on a phone.
-const NARROW_GAP: f64 = 36.0;
+/// Dates closer than this, in percent of the width, run into each other on a phone, where a chart is 168 pixels wide: one and a
+/// half dates of some 40 pixels and a space.
+const NARROW_GAP: f64 = 43.0;
 
 /// At most seven dates: the first, the last, and even steps between; those that a phone has no room for are spare.
 fn dates(first_day: i64, days: usize, is_last_day_open: bool) -> Vec<Tick> {
@@ -642,6 +645,9 @@ mod tests {
         let plot = bars(frame(), &[series(&[Some(5), Some(0)]), series(&[Some(5), None])]);
         let drawn: Vec<&str> = plot.shapes.iter().map(|s| s.d.as_str()).collect();
         assert_eq!(drawn, ["M0.1 144H0.9V264H0.1Z", "M0.1 24H0.9V144H0.1Z"]);
+        let ends: Vec<(&str, &str)> = plot.ends.iter().map(|end| (end.name, end.value.as_str())).collect();
+        assert_eq!(ends, [("Sound", "5"), ("Sound", "5")], "the sum of the period, not the last day");
+        assert!(bars(frame(), &[series(&[Some(0), Some(0)])]).ends.is_empty(), "what is 0 throughout is not named");
         let moments =
             [(20_001 * 86_400, "b".to_owned()), (19_000 * 86_400, "old".to_owned()), (20_000 * 86_400, "a".to_owned())];
         let flags = plot.flagged(20_000, &moments).flags;
@@ -680,6 +686,24 @@ mod tests {
         days[89] = Day::Blocked;
         assert_eq!(spoken(&days, 20_000), "sound 5\u{a0}Oct to 30\u{a0}Dec, no answer on 31\u{a0}Dec, blocked today");
         assert_eq!(spoken(&[Day::Blank; 3], 20_000), "not looked at yet");
+    }
+
+    #[test]
+    fn dates_on_a_phone_do_not_run_into_each_other() {
+        for days in 2..=400 {
+            let kept: Vec<Tick> = dates(20_000, days, true).into_iter().filter(|tick| !tick.spare).collect();
+            // Where a label of 40 pixels begins and ends on a chart of 168.
+            let ends = kept.iter().map(|tick| {
+                let at = tick.at * 1.68;
+                match tick.anchor {
+                    "start" => (at, at + 40.0),
+                    "middle" => (at - 20.0, at + 20.0),
+                    _ => (at - 40.0, at),
+                }
+            });
+            let ends: Vec<(f64, f64)> = ends.collect();
+            assert!(ends.windows(2).all(|pair| pair[1].0 - pair[0].1 >= 8.0), "{days} days: {kept:?}");
+        }
     }
 
     #[test]

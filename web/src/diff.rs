@@ -224,16 +224,26 @@ pub struct Line {
     pub text: String,
 }
 
+/// The difference of two texts, line by line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextForm {
+    /// Lines that lie together around changes.
+    pub groups: Vec<Vec<Line>>,
+    /// Lines of the new text.
+    pub length: usize,
+}
+
 /// Lines around a change that are shown with it.
 const AROUND: usize = 3;
 
 /// The difference of the two as they are laid out on their pages, in groups of lines that lie together.
 #[must_use]
-pub fn text(old: &Document, new: &Document) -> Vec<Vec<Line>> {
+pub fn text(old: &Document, new: &Document) -> TextForm {
     let (old, new) = (plain(old), plain(new));
+    let length = new.lines().count();
     let diff = TextDiff::from_lines(&old, &new);
     let groups = diff.grouped_ops(AROUND);
-    groups
+    let groups = groups
         .iter()
         .map(|group| {
             let changes = group.iter().flat_map(|op| diff.iter_changes(op));
@@ -250,7 +260,24 @@ pub fn text(old: &Document, new: &Document) -> Vec<Vec<Line>> {
                 })
                 .collect()
         })
-        .collect()
+        .collect();
+    TextForm { groups, length }
+}
+
+impl TextForm {
+    /// The lines that are equal before a group, the first and the last by their numbers in the new text; after the last group for
+    /// the number of groups.
+    #[must_use]
+    pub fn equal_before(&self, group: usize) -> Option<(usize, usize)> {
+        let numbers = |group: &Vec<Line>| group.iter().filter_map(|line| line.after).collect::<Vec<_>>();
+        let earlier = group.checked_sub(1).and_then(|before| self.groups.get(before));
+        let from = earlier.and_then(|lines| numbers(lines).last().copied()).unwrap_or(0) + 1;
+        let to = match self.groups.get(group) {
+            Some(lines) => numbers(lines).first()?.checked_sub(1)?,
+            None => self.length,
+        };
+        (from <= to && !self.groups.is_empty()).then_some((from, to))
+    }
 }
 
 fn plain(document: &Document) -> String {
@@ -318,7 +345,11 @@ mod tests {
         let lines =
             |n: i32| (0..20).map(move |k| if k == 10 { format!("  \"m{k}\": {n}") } else { format!("  \"m{k}\": 0") });
         let text_of = |n| format!("{{\n{}\n}}", lines(n).collect::<Vec<_>>().join(",\n"));
-        let groups = text(&Document::from_text(&text_of(1)), &Document::from_text(&text_of(2)));
+        let form = text(&Document::from_text(&text_of(1)), &Document::from_text(&text_of(2)));
+        assert_eq!((form.equal_before(0), form.equal_before(1)), (Some((1, 8)), Some((16, 22))));
+        let same = text(&Document::from_text(&text_of(1)), &Document::from_text(&text_of(1)));
+        assert_eq!(same.equal_before(0), None, "where no line differs that is said in another way");
+        let groups = form.groups;
         assert_eq!(groups.len(), 1);
         let marks: String = groups[0].iter().map(|line| line.mark).collect();
         assert_eq!(marks, "   -+   ");

@@ -38,6 +38,12 @@ pub fn plain(words: impl Display, _: &dyn Values, limit: usize) -> askama::Resul
     Ok(text::visible(&words.to_string(), limit))
 }
 
+/// The beginning of our own letters, with nothing that announces what was cut off: for an address, or where the page says so.
+#[askama::filter_fn]
+pub fn begin(letters: impl Display, _: &dyn Values, limit: usize) -> askama::Result<String> {
+    Ok(letters.to_string().chars().take(limit).collect())
+}
+
 /// Letters shown of a sentence. Ours are shorter; what goes beyond is a stranger's value in it.
 const PROSE: usize = 600;
 

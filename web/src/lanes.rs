@@ -14,6 +14,8 @@ pub struct Window {
     pub from_s: i64,
     /// Right end.
     pub to_s: i64,
+    /// The moment of the page: a window that ends there ends now.
+    pub now_s: i64,
 }
 
 /// Something that lasted.
@@ -70,7 +72,7 @@ impl Window {
     #[must_use]
     pub fn up_to(now_s: i64, days: i64, first_s: i64) -> Self {
         let from_s = first_s.max(now_s - days * 86_400).min(now_s - 86_400);
-        Self { from_s, to_s: now_s }
+        Self { from_s, to_s: now_s, now_s }
     }
 
     /// Percent from the left, within the window.
@@ -89,27 +91,40 @@ impl Window {
             .map(|one| {
                 let (left, right) = (self.place(one.from_s), self.place(one.to_s.unwrap_or(self.to_s)));
                 let width = (right - left).max(THIN);
-                let end = one.to_s.map_or_else(|| "now".to_owned(), |to| text::brief(to, self.to_s));
-                let says = format!("{} to {end}", text::brief(one.from_s, self.to_s));
+                let end = one.to_s.map_or_else(|| "now".to_owned(), |to| text::brief(to, self.now_s));
+                let says = format!("{} to {end}", text::brief(one.from_s, self.now_s));
                 Bar { class: one.class, x: left.min(100.0 - width), width, says }
             })
             .collect();
         Lane { bars, words }
     }
 
+    /// How a moment of it is written: the day, or the time where the window is short.
+    fn said(&self, at_s: i64) -> String {
+        match (at_s >= self.now_s, (self.to_s - self.from_s) / 86_400) {
+            (true, _) => "now".to_owned(),
+            (false, ..3) => text::brief(at_s, self.now_s),
+            (false, _) => text::day(at_s.div_euclid(86_400)),
+        }
+    }
+
+    /// `16 Nov to now`: the head of a column of lanes, and the label of one where the axis has no room.
+    #[must_use]
+    pub fn period(&self) -> String {
+        format!("{} to {}", self.said(self.from_s), self.said(self.to_s))
+    }
+
     /// Four dates at most, the ends among them.
     #[must_use]
     pub fn axis(&self) -> Axis {
-        let days = (self.to_s - self.from_s) / 86_400;
-        let parts = if days >= 9 { 3 } else { 1 };
-        let said = |at: i64| if days < 3 { text::brief(at, self.to_s) } else { text::day(at.div_euclid(86_400)) };
+        let parts = if (self.to_s - self.from_s) / 86_400 >= 9 { 3 } else { 1 };
         let dates = (0..=parts)
             .map(|n| {
                 let at = self.from_s + (self.to_s - self.from_s) * n / parts;
                 let (label, anchor) = match n {
-                    0 => (said(at), "start"),
-                    n if n == parts => ("now".to_owned(), "end"),
-                    _ => (said(at), "middle"),
+                    0 => (self.said(at), "start"),
+                    n if n == parts => (self.said(at), "end"),
+                    _ => (self.said(at), "middle"),
                 };
                 Tick { at: n as f64 * 100.0 / parts as f64, label, anchor, spare: n == 1 && parts == 3 }
             })
@@ -130,7 +145,7 @@ mod tests {
 
     #[test]
     fn bars_stay_within_the_window_and_can_be_seen() {
-        let window = Window { from_s: 100 * DAY, to_s: 200 * DAY };
+        let window = Window { from_s: 100 * DAY, to_s: 200 * DAY, now_s: 200 * DAY };
         let rows = [
             (lasted(0, Some(50 * DAY)), None),
             (lasted(50 * DAY, Some(150 * DAY)), Some((0.0, 50.0))),
@@ -152,5 +167,20 @@ mod tests {
         assert_eq!(window.to_s - window.from_s, DAY);
         let axis = Window::up_to(200 * DAY, 90, 0).axis();
         assert_eq!((axis.dates.len(), axis.dates[3].label.as_str()), (4, "now"));
+    }
+
+    #[test]
+    fn a_window_that_is_over_ends_with_its_time_and_says_its_day() {
+        let now_s = 1_796_062_020; // 30 Nov 2026, 18:07 UTC
+        let hours = |n: i64| now_s - n * 3_600;
+        let over = Window { from_s: hours(50), to_s: hours(49), now_s };
+        let labels: Vec<String> = over.axis().dates.into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["28\u{a0}Nov, 16:07", "28\u{a0}Nov, 17:07"]);
+        assert_eq!(over.period(), "28\u{a0}Nov, 16:07 to 28\u{a0}Nov, 17:07");
+        let lasted = Lasted { class: "open", from_s: hours(50), to_s: Some(hours(49)) };
+        assert_eq!(over.lane(&[lasted], String::new()).bars[0].says, over.period());
+        let goes_on = Window { from_s: hours(1), to_s: now_s, now_s };
+        assert_eq!(goes_on.period(), "17:07 to now");
+        assert_eq!(Window::up_to(now_s, 14, 0).period(), "16\u{a0}Nov to now");
     }
 }

@@ -54,6 +54,7 @@ pub use api::{ExportTable, forms as export_forms, tables as export_tables};
 pub use checker::{Ask, CheckedUrl, Checker};
 pub use export::{Column, ColumnKind};
 pub use openmetrics::Distribution;
+pub use pages::onboarding::SAMPLE_SETTINGS;
 pub use routes::router;
 pub use status::{CrawlStatus, ProcessNumbers, RunningPass, Unreached};
 

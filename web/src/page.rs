@@ -147,6 +147,7 @@ impl FromRequestParts<WebState> for Visit {
         let frame = Frame {
             instance: site.instance_name.clone(),
             is_sample: site.is_sample,
+            demonstration: None,
             theme: Theme::of_cookies(&parts.headers),
             place: Place::Elsewhere,
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
@@ -155,6 +156,11 @@ impl FromRequestParts<WebState> for Visit {
             origin: origin(&site.public_url, &parts.headers),
             search: String::new(),
             is_operator: is_operator(parts),
+        };
+        let is_for_people = !["/api/", "/badges/", "/feeds/"].iter().any(|start| parts.uri.path().starts_with(start));
+        let frame = match is_for_people {
+            true => Frame { demonstration: state.store.demonstration().await.ok().flatten(), ..frame },
+            false => frame,
         };
         let is_for_programs =
             ["/api/", "/v0.1/", "/openapi.json"].iter().any(|start| parts.uri.path().starts_with(start));
@@ -233,6 +239,8 @@ pub struct Frame {
     pub instance: String,
     /// Whether the targets are the built-in sample.
     pub is_sample: bool,
+    /// What the data are made of, in words, where they are a demonstration.
+    pub demonstration: Option<String>,
     /// Chosen colours.
     pub theme: Theme,
     /// Which entry of the navigation is the current one.

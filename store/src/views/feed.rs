@@ -37,6 +37,8 @@ pub struct FeedRow {
     pub target_id: i64,
     /// Its name.
     pub name: String,
+    /// The registry's name for it, or host and path of its card: names are not unique.
+    pub key: String,
     /// Its kind.
     pub target_kind: TargetKind,
     /// Its word now.
@@ -74,7 +76,7 @@ pub struct RegressedDay {
 
 pub(super) const FEED: &str = "
 SELECT e.id, e.at_s, e.kind, e.subject_id, r.slug, f.severity, f.impact, f.security, f.state, f.occurrences,
-       t.id AS target_id, t.name, t.kind AS target_kind, t.headline, o.slug AS owner, h.name AS host,
+       t.id AS target_id, t.name, t.key, t.kind AS target_kind, t.headline, o.slug AS owner, h.name AS host,
        p.opened_as, p.cause, p.resolution, p.from_s, p.confidence,
        CASE WHEN e.kind = 3 THEN p.close_deploy ELSE p.open_deploy END AS deploy
 FROM (SELECT * FROM event WHERE kind = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4) e
@@ -168,6 +170,7 @@ fn feed_row(row: &AnyRow, kind: EventKind) -> Result<FeedRow> {
         occurrences: row.try_get("occurrences")?,
         target_id: row.try_get("target_id")?,
         name: row.try_get("name")?,
+        key: row.try_get("key")?,
         target_kind: word(row, "target_kind")?,
         headline: word(row, "headline")?,
         owner: row.try_get("owner")?,

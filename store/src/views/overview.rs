@@ -75,6 +75,8 @@ pub struct OpenedRow {
     pub target_id: i64,
     /// Its name.
     pub name: String,
+    /// The registry's name for it, or host and path of its card: names are not unique.
+    pub key: String,
     /// The rule.
     pub rule: String,
     /// `finding.opened` or `finding.regressed`.
@@ -124,7 +126,7 @@ ORDER BY c.id";
 
 /// The first crawl opens a great many findings that say nothing about change; so only the newest events are looked through.
 pub(super) const LAST_OPENED: &str = "
-SELECT e.id, e.at_s, e.target_id, t.name, r.slug, e.note
+SELECT e.id, e.at_s, e.target_id, t.name, t.key, r.slug, e.note
 FROM (SELECT * FROM event WHERE kind = $1 ORDER BY id DESC LIMIT 500) e
 JOIN target t ON t.id = e.target_id
 JOIN rule r ON r.id = e.rule_id
@@ -155,6 +157,7 @@ impl Store {
                     at_s: row.try_get("at_s")?,
                     target_id: row.try_get("target_id")?,
                     name: row.try_get("name")?,
+                    key: row.try_get("key")?,
                     rule: row.try_get("slug")?,
                     event: kind,
                     note: row.try_get("note")?,

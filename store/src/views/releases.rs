@@ -59,6 +59,8 @@ pub struct HeadlineMove {
     pub target_id: i64,
     /// Its name.
     pub name: String,
+    /// The registry's name for it, or host and path of its card: names are not unique.
+    pub key: String,
     /// At the beginning.
     pub before: Headline,
     /// At the end.
@@ -100,10 +102,10 @@ LIMIT 200";
 
 /// `a` of the first and `b` of the last change of each target; the newest forty thousand changes are looked through.
 pub(super) const HEADLINE_MOVES: &str = "
-SELECT e.target_id, t.name, MIN(e.id) AS first, MAX(e.id) AS last
+SELECT e.target_id, t.name, t.key, MIN(e.id) AS first, MAX(e.id) AS last
 FROM (SELECT id, target_id FROM event WHERE kind = 13 AND id >= $1 AND id < $2 ORDER BY id DESC LIMIT 40000) e
 JOIN target t ON t.id = e.target_id
-GROUP BY e.target_id, t.name";
+GROUP BY e.target_id, t.name, t.key";
 
 pub(super) const EVENT_ENDS: &str = "
 SELECT id, a, b
@@ -188,6 +190,7 @@ impl Store {
                 moves.push(HeadlineMove {
                     target_id: row.try_get("target_id")?,
                     name: row.try_get("name")?,
+                    key: row.try_get("key")?,
                     before,
                     after,
                 });

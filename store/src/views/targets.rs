@@ -50,7 +50,7 @@ pub struct TargetFilter {
     pub waived: Option<bool>,
     /// The slug of whoever stands behind it.
     pub owner: Option<String>,
-    /// Its host or registrable domain.
+    /// The host or registrable domain of itself or of anything that is asked for it.
     pub host: Option<String>,
     /// The key of a tag, and its value where one is asked for.
     pub tag: Option<(String, Option<String>)>,
@@ -99,7 +99,7 @@ pub struct Excluded {
     pub severity: Option<Severity>,
     /// Who stands behind it.
     pub owner: Option<String>,
-    /// Its host or registrable domain.
+    /// The host or registrable domain of itself or of anything that is asked for it.
     pub host: Option<String>,
     /// A tag.
     pub tag: Option<(String, Option<String>)>,
@@ -283,8 +283,15 @@ macro_rules! filters_sql {
           AND f.severity = $26 AND f.state IN ('open', 'clearing', 'flapping'))))
   AND ($27 IS NULL OR t.owner_id = $27)
   AND ($28 IS NULL OR t.owner_id IS NULL OR t.owner_id <> $28)
-  AND ($29 IS NULL OR t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29))
-  AND ($30 IS NULL OR t.host_id IS NULL OR t.host_id NOT IN (SELECT h.id FROM host h WHERE h.name = $30 OR h.domain = $30))
+  AND ($29 IS NULL OR t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29) OR EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id
+          AND f.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29)))
+  AND ($30 IS NULL OR ((t.host_id IS NULL OR t.host_id NOT IN (SELECT h.id FROM host h WHERE h.name = $30 OR h.domain = $30))
+       AND NOT EXISTS (
+        SELECT 1 FROM target_surface s CROSS JOIN surface f
+        WHERE s.target_id = t.id AND s.removed_s IS NULL AND f.id = s.surface_id
+          AND f.host_id IN (SELECT h.id FROM host h WHERE h.name = $30 OR h.domain = $30))))
   AND ($31 IS NULL OR EXISTS (
         SELECT 1 FROM tag g WHERE g.target_id = t.id AND g.key = $31 AND ($32 IS NULL OR g.value = $32)))
   AND ($33 IS NULL OR NOT EXISTS (
@@ -345,7 +352,14 @@ macro_rules! led_by {
         "t.owner_id = $27"
     };
     (Host) => {
-        "t.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29)"
+        "t.id IN (
+        SELECT d.id FROM target d WHERE d.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29)
+        UNION
+        SELECT s.target_id
+        FROM surface f
+        CROSS JOIN target_surface s
+        WHERE f.host_id IN (SELECT h.id FROM host h WHERE h.name = $29 OR h.domain = $29)
+          AND s.surface_id = f.id AND s.removed_s IS NULL)"
     };
     (Tag) => {
         "t.id IN (SELECT g.target_id FROM tag g WHERE g.key = $31 AND ($32 IS NULL OR g.value = $32))"

@@ -46,7 +46,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
     let page = AlertsPage {
         frame: visit.framed(Place::Alerts),
         as_of_s: visit.now,
-        answer: answer(groups, alerts),
+        answer: answer(groups, alerts, state.store.routes().await?.is_empty()),
         groups: state.store.open_groups(SHOWN).await?,
         waiting,
         newest: state.store.newest_alerts(i64::MAX, SHOWN).await?,
@@ -54,12 +54,15 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
     visit.answer(&page, Cache::Fresh)
 }
 
-fn answer(groups: i64, alerts: i64) -> String {
+fn answer(groups: i64, alerts: i64, is_without_route: bool) -> String {
+    if alerts == 0 && is_without_route {
+        return "No alert leads anywhere yet.".to_owned();
+    }
     if alerts == 0 {
         return "Nothing calls for attention.".to_owned();
     }
-    let (alerts, groups) = (text::counted(alerts, "alert", "alerts"), text::counted(groups, "group", "groups"));
-    format!("{alerts} are open, told in {groups}.")
+    let (alerts, groups) = (text::counted(alerts, "alert is", "alerts are"), text::counted(groups, "group", "groups"));
+    format!("{alerts} open, told in {groups}.")
 }
 
 /// One group.

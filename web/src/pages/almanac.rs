@@ -15,6 +15,7 @@ use crate::chart::{self, Plot, Series};
 use crate::error::Error;
 use crate::filters;
 use crate::page::{Frame, Place, Visit};
+use crate::pages::regressions::most_on;
 use crate::text;
 
 /// One month.
@@ -107,8 +108,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     let page = Almanac {
         frame: visit.framed(Place::Elsewhere),
         as_of_s: visit.now,
-        answer: answer(&name, &days),
-        findings: findings(&days, &start, &end),
+        answer: answer(&name, &days, to > visit.now / 86_400),
+        findings: findings(&days, &start, &end, to > visit.now / 86_400),
         rules: rules(&start, &end),
         charts: charts(&days, from, visit.now / 86_400),
         month: slug(first),
@@ -124,10 +125,14 @@ fn judged(day: &CohortDay) -> i64 {
     day.sound + day.deviates + day.blocked
 }
 
-fn answer(name: &str, days: &[CohortDay]) -> String {
-    let Some(last) = days.iter().rfind(|day| judged(day) > 0) else { return format!("In {name} nothing was judged.") };
+fn answer(name: &str, days: &[CohortDay], is_running: bool) -> String {
+    let Some(last) = days.iter().rfind(|day| judged(day) > 0) else {
+        return format!("In {name} nothing was judged{}.", if is_running { " so far" } else { "" });
+    };
+    let (when, were) =
+        if is_running { (format!("So far in {name}"), "are") } else { (format!("At the end of {name}"), "were") };
     format!(
-        "At the end of {name}, {} of {} judged targets were sound and {} blocked.",
+        "{when}, {} of {} judged targets {were} sound and {} blocked.",
         text::share(last.sound, judged(last)),
         text::number(judged(last)),
         text::share(last.blocked, judged(last))
@@ -142,15 +147,15 @@ fn is_failure(rule: &str) -> bool {
     })
 }
 
-fn findings(days: &[CohortDay], start: &[Prevalence], end: &[Prevalence]) -> Vec<String> {
+fn findings(days: &[CohortDay], start: &[Prevalence], end: &[Prevalence], is_running: bool) -> Vec<String> {
     let mut said = Vec::new();
     let with_verdict: Vec<&CohortDay> = days.iter().filter(|day| judged(day) > 0).collect();
     if let (Some(first), Some(last)) = (with_verdict.first(), with_verdict.last()) {
-        said.push(format!(
-            "The share of sound targets went from {} to {}.",
-            text::share(first.sound, judged(first)),
-            text::share(last.sound, judged(last))
-        ));
+        let [then, now] = [first, last].map(|day| text::share(day.sound, judged(day)));
+        said.push(match then == now {
+            true => format!("The share of sound targets stayed at {now}."),
+            false => format!("The share of sound targets went from {then} to {now}."),
+        });
         let (added, retired): (i64, i64) = days.iter().fold((0, 0), |(a, r), day| (a + day.added, r + day.retired));
         said.push(format!(
             "{} came and {} left; {} are watched.",
@@ -165,9 +170,19 @@ fn findings(days: &[CohortDay], start: &[Prevalence], end: &[Prevalence]) -> Vec
             text::number(mended)
         ));
         said.push(format!(
-            "{} did not answer at its end, and {} asked for credentials or payment.",
-            text::number(last.down),
-            text::number(last.gated)
+            "{} {}, and {} {} for credentials or payment.",
+            text::opened(&text::counted(last.down, "target", "targets")),
+            match (is_running, last.down) {
+                (true, 1) => "does not answer now",
+                (true, _) => "do not answer now",
+                (false, _) => "did not answer at its end",
+            },
+            text::number(last.gated),
+            match (is_running, last.gated) {
+                (true, 1) => "asks",
+                (true, _) => "ask",
+                (false, _) => "asked",
+            }
         ));
     }
     let moved = end.iter().filter(|rule| rule.evaluated >= 5 && is_failure(&rule.rule)).filter_map(|rule| {
@@ -205,7 +220,7 @@ fn rules(start: &[Prevalence], end: &[Prevalence]) -> Vec<(String, i64, i64, Str
 }
 
 fn charts(days: &[CohortDay], from: i64, today: i64) -> Vec<(Plot, String, &'static str)> {
-    let Some(last) = days.last() else { return Vec::new() };
+    let Some(last) = days.last().filter(|_| days.iter().any(|day| day.targets > 0)) else { return Vec::new() };
     let length = usize::try_from(last.day - from + 1).unwrap_or(1);
     let daily = |value: fn(&CohortDay) -> i64| {
         let mut values = vec![None; length];
@@ -231,16 +246,21 @@ fn charts(days: &[CohortDay], from: i64, today: i64) -> Vec<(Plot, String, &'sta
     ];
     let broke = [Series { name: "Regressed", class: "2", values: daily(|day| day.regressed) }];
     let mended = [Series { name: "Mended", class: "1", values: daily(|day| day.resolved) }];
-    let most = days.iter().max_by_key(|day| day.regressed);
-    let busiest = most.filter(|day| day.regressed > 0).map_or_else(
+    let broke_on: Vec<(i64, i64)> = days.iter().map(|day| (day.day, day.regressed)).collect();
+    let broke_in_all: i64 = broke_on.iter().map(|(_, n)| n).sum();
+    let busiest = most_on(&broke_on).map_or_else(
         || "Nothing regressed in this month.".to_owned(),
-        |day| format!("Most, {}, regressed on {}.", text::number(day.regressed), text::day(day.day)),
+        |most| format!("{} regressed; {most}.", text::opened(&text::counted(broke_in_all, "finding", "findings"))),
     );
     let all: i64 = days.iter().map(|day| day.resolved).sum();
     vec![
         (
             chart::stacked(frame("verdicts", "Targets by verdict, per day", "Stacked areas."), &verdicts),
-            format!("{} watched at the end.", text::opened(&text::counted(last.targets, "target is", "targets are"))),
+            format!(
+                "{} watched {}.",
+                text::opened(&text::counted(last.targets, "target", "targets")),
+                if last.day == today { "now" } else { "at the end" }
+            ),
             "Targets by verdict, per day.",
         ),
         (
@@ -259,6 +279,39 @@ fn charts(days: &[CohortDay], from: i64, today: i64) -> Vec<(Plot, String, &'sta
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn day(day: i64, sound: i64, deviates: i64) -> CohortDay {
+        CohortDay { day, targets: sound + deviates, sound, deviates, ..CohortDay::default() }
+    }
+
+    #[test]
+    fn a_month_that_runs_has_no_end_yet_and_a_level_share_stayed() {
+        let days = [day(20_000, 3, 1), day(20_001, 3, 1)];
+        assert!(answer("May 2026", &days, true).starts_with("So far in May 2026, 75\u{a0}%"));
+        assert!(answer("May 2026", &days, false).starts_with("At the end of May 2026, 75\u{a0}%"));
+        let said = findings(&days, &[], &[], true);
+        assert_eq!(said[0], "The share of sound targets stayed at 75\u{a0}%.");
+        assert_eq!(said[3], "0 targets do not answer now, and 0 ask for credentials or payment.");
+        assert!(findings(&days, &[], &[], false)[3].starts_with("0 targets did not answer at its end"));
+    }
+
+    #[test]
+    fn days_that_tie_are_not_told_as_one() {
+        for (days, said) in [
+            (vec![(20_000, 1), (20_001, 3)], Some("most, 3, on 5\u{a0}Oct")),
+            (vec![(20_000, 1), (20_001, 1)], Some("most, 1 each, on 4\u{a0}Oct and 5\u{a0}Oct")),
+            (vec![(20_000, 1), (20_001, 1), (20_002, 1)], Some("at most 1 on one day")),
+            (vec![(20_000, 0)], None),
+        ] {
+            assert_eq!(most_on(&days).as_deref(), said, "{days:?}");
+        }
+    }
+
+    #[test]
+    fn a_month_without_targets_has_no_charts() {
+        assert!(charts(&[CohortDay { day: 20_000, ..CohortDay::default() }], 20_000, 20_000).is_empty());
+        assert_eq!(charts(&[day(20_000, 1, 0)], 20_000, 20_000).len(), 3);
+    }
 
     #[test]
     fn months_are_read_or_refused() {

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::Form as Posted;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use plumbline_alerts::clients::{self, ClientAnswer, Fired};
 use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Origin, Subject, judge};
 use plumbline_rules::kind::Kind;
@@ -282,7 +283,15 @@ fn answer(stored: &StoredReport, kept: &Kept) -> String {
     match kept.headline {
         Headline::NotDetected => "This is nothing that we know how to judge, so nothing is said against it.".to_owned(),
         Headline::NotEvaluated => "This could not be judged.".to_owned(),
-        Headline::Blocked => format!("Blocked: {found}, and a released client refuses it."),
+        Headline::Blocked => {
+            let refused = kept.clients().map(|answer| answer.refused_by);
+            let by = match refused.as_deref() {
+                Some([]) => "a client that reads it as the specification says cannot use it".to_owned(),
+                Some([one]) => format!("{} refuses it", one.name),
+                Some(_) | None => "released clients refuse it".to_owned(),
+            };
+            format!("Blocked: {found}, and {by}.")
+        }
         Headline::Deviates => format!("Deviates: {found}, and no tested client refuses it for that."),
         Headline::Sound => format!(
             "Sound: {found}, of {}.",
@@ -291,15 +300,43 @@ fn answer(stored: &StoredReport, kept: &Kept) -> String {
     }
 }
 
+/// Kinds that can be named in the form, and what each is called.
+const KINDS: [(&str, &str); 6] = [
+    ("a2a-card", "agent card"),
+    ("server-json", "server.json"),
+    ("openapi", "OpenAPI document"),
+    ("mcp-server-card", "MCP server card"),
+    ("oauth-protected-resource", "protected resource metadata"),
+    ("oauth-authorization-server", "authorization server metadata"),
+];
+
+/// What a kind of document is called in a sentence.
+fn kind_words(kind: &str) -> String {
+    let known = KINDS.iter().find(|(word, _)| *word == kind).map(|(_, said)| text::opened(said));
+    known.unwrap_or_else(|| match kind {
+        "server-json" => "server.json".to_owned(),
+        other => text::opened(&other.replace('-', " ")),
+    })
+}
+
 impl CheckPage {
-    fn kinds(&self) -> Vec<(&'static str, &'static str)> {
-        vec![
-            ("a2a-card", "agent card"),
-            ("server-json", "server.json"),
-            ("openapi", "OpenAPI document"),
-            ("mcp-server-card", "MCP server card"),
-            ("oauth-protected-resource", "protected resource metadata"),
-            ("oauth-authorization-server", "authorization server metadata"),
-        ]
+    fn kinds(&self) -> [(&'static str, &'static str); 6] {
+        KINDS
+    }
+}
+
+impl Kept {
+    fn kind_words(&self) -> String {
+        kind_words(&self.kind)
+    }
+
+    /// What released clients do with it; `None`: none was tested on its kind, or it was not judged.
+    fn clients(&self) -> Option<ClientAnswer> {
+        if matches!(self.headline, Headline::NotEvaluated | Headline::NotDetected) {
+            return None;
+        }
+        let fired: Vec<Fired<'_>> =
+            self.findings.iter().map(|one| Fired { rule: &one.rule, impact: one.impact }).collect();
+        clients::answer(&self.profile, &fired)
     }
 }

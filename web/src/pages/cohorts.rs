@@ -60,18 +60,19 @@ struct Cohort {
 /// `GET /cohorts`
 pub async fn list(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     let cohorts = state.store.cohorts().await?;
-    let judged =
+    let is_judged =
         |cohort: &&CohortRow| cohort.slug != "all" && cohort.present.as_ref().is_some_and(|day| judged(day) > 0);
-    let best = cohorts.iter().filter(judged).max_by_key(|cohort| cohort.present.as_ref().map_or(0, share));
+    let best = cohorts.iter().filter(is_judged).max_by_key(|cohort| cohort.present.as_ref().map_or(0, share));
     let answer = match best {
-        Some(best) => format!(
-            "{} do best: {} of what could be judged there is sound.",
-            best.title,
-            text::share(
-                best.present.as_ref().map_or(0, |day| day.sound),
-                best.present.as_ref().map_or(0, judged_count)
+        Some(best) => {
+            let present = best.present.clone().unwrap_or_default();
+            format!(
+                "{} do best: {} of the {} that could be judged there are sound.",
+                text::opened(&said(best)),
+                text::share(present.sound, judged(&present)),
+                text::counted(judged(&present), "target", "targets")
             )
-        ),
+        }
         None => "No cohort has a judged target yet.".to_owned(),
     };
     let page = Cohorts { frame: visit.framed(Place::Elsewhere), as_of_s: visit.now, answer, cohorts };
@@ -82,9 +83,34 @@ fn judged(day: &CohortDay) -> i64 {
     day.sound + day.deviates + day.blocked
 }
 
-fn judged_count(day: &CohortDay) -> i64 {
-    judged(day)
+/// A cohort inside a sentence: `targets on tides.example`.
+fn said(cohort: &CohortRow) -> String {
+    let (field, value) = cohort.query.split_once(':').unwrap_or_default();
+    let value = text::visible(value, 80);
+    match (field, cohort.slug.as_str()) {
+        (_, "top-1000") => "the 1,000 names with the most versions".to_owned(),
+        (_, "all") => "all targets".to_owned(),
+        ("kind", "other") => "other addresses".to_owned(),
+        ("source", _) => format!("targets listed in {value}"),
+        ("profile", _) => format!("targets judged as {}", words::profile(&value)),
+        ("host", _) => format!("targets on {value}"),
+        ("owner", _) => format!("targets of {value}"),
+        ("tag", _) => format!("targets tagged {value}"),
+        ("added", _) => format!("targets first seen in {value}"),
+        _ => text::visible(&cohort.title, 120),
+    }
 }
+
+/// What the cohorts of one kind have in common, in the order of the page.
+const KINDS: [(&str, &str); 7] = [
+    ("kind", "By kind"),
+    ("source", "By source"),
+    ("profile", "By revision"),
+    ("host", "By host"),
+    ("owner", "By owner"),
+    ("tag", "By tag"),
+    ("added", "By month"),
+];
 
 /// The share of sound ones, in hundredths of a percent.
 fn share(day: &CohortDay) -> i64 {
@@ -117,7 +143,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(slug): Path<
 
 fn answer(cohort: &CohortRow, all: &[CohortDay]) -> String {
     let Some(present) = cohort.present.as_ref().filter(|day| judged(day) > 0) else {
-        return format!("Nothing in “{}” could be judged yet.", cohort.title);
+        return format!("Of {} nothing could be judged yet.", said(cohort));
     };
     let of_all = all.last().filter(|day| judged(day) > 0 && cohort.slug != "all");
     let against = of_all.map_or_else(String::new, |all| {
@@ -132,7 +158,7 @@ fn answer(cohort: &CohortRow, all: &[CohortDay]) -> String {
         "{} of the {} we could judge among {} are sound{against}. {}.",
         text::share(present.sound, judged(present)),
         text::counted(judged(present), "target", "targets"),
-        cohort.title,
+        said(cohort),
         text::opened(&words::headline_claim(plumbline_store::words::Headline::Blocked, present.blocked))
     )
 }
@@ -190,6 +216,26 @@ impl Cohort {
 }
 
 impl Cohorts {
+    /// The cohorts by what they have in common; the first group is everything, and what was named by hand.
+    fn groups(&self) -> Vec<(&'static str, Vec<&CohortRow>)> {
+        let field = |cohort: &CohortRow| match cohort.query.split_once(':') {
+            Some((field, value)) if !value.contains(':') => field.to_owned(),
+            _ => String::new(),
+        };
+        let is_known = |cohort: &&CohortRow| KINDS.iter().any(|(known, _)| *known == field(cohort));
+        let mut groups =
+            vec![("Everything, and chosen by hand", self.cohorts.iter().filter(|one| !is_known(one)).collect())];
+        groups.extend(
+            KINDS.map(|(kind, said)| (said, self.cohorts.iter().filter(|one| field(one) == kind).collect::<Vec<_>>())),
+        );
+        groups.retain(|(_, cohorts): &(_, Vec<_>)| !cohorts.is_empty());
+        groups
+    }
+
+    fn name(&self, cohort: &CohortRow) -> String {
+        text::opened(&said(cohort))
+    }
+
     fn sound(&self, day: &CohortDay) -> String {
         text::share(day.sound, judged(day))
     }

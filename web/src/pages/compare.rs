@@ -72,6 +72,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     };
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.opened + rule.regressed + rule.resolved));
     let sorted = sorted(moves);
+    let crawls = with_chosen(crawls, [&a, &b]);
     let page = Compare {
         frame: visit.framed(Place::Crawls),
         as_of_s: visit.now,
@@ -85,6 +86,17 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         crawls,
     };
     visit.answer(&page, Cache::Fresh)
+}
+
+/// The crawls to choose from, newest first, the chosen ones among them however old they are.
+fn with_chosen(mut crawls: Vec<CrawlRow>, chosen: [&Option<CrawlRow>; 2]) -> Vec<CrawlRow> {
+    for one in chosen.into_iter().flatten() {
+        if crawls.iter().all(|crawl| crawl.id != one.id) {
+            crawls.push(one.clone());
+        }
+    }
+    crawls.sort_by_key(|crawl| std::cmp::Reverse(crawl.id));
+    crawls
 }
 
 async fn chosen(state: &WebState, field: &'static str, asked: &Option<String>) -> Result<Option<CrawlRow>, Error> {

@@ -63,20 +63,31 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     let mut crawls = state.store.crawls(before, PAGE + 1).await?;
     let has_more = crawls.len() as i64 > PAGE;
     crawls.truncate(PAGE as usize);
-    let crawler = state.status.borrow().clone();
+    let mut crawler = state.status.borrow().clone();
+    let paused_since_s = state.store.paused_since().await?;
+    // While everything is paused no pass is planned, and one that should have begun is none that comes.
+    crawler.next_pass_at = crawler.next_pass_at.filter(|at| paused_since_s.is_none() && *at > visit.now);
     let page = Crawls {
         frame: visit.framed(Place::Crawls),
         as_of_s: visit.now,
-        answer: answer(crawls.first(), &crawler, visit.now),
+        answer: paused_or(paused_since_s, visit.now, answer(crawls.first(), &crawler, visit.now)),
         next: crawls.last().filter(|_| has_more).map(|last| format!("/crawls?before={}", last.id)),
         sources: state.store.sources_in_use().await?,
         is_first_page: before == i64::MAX,
         crawls,
         crawler,
         queue: state.store.queue(visit.now).await?,
-        paused_since_s: state.store.paused_since().await?,
+        paused_since_s,
     };
     visit.answer(&page, Cache::Fresh)
+}
+
+/// That everything is paused comes before what came of the last pass.
+pub(super) fn paused_or(since_s: Option<i64>, now: i64, answer: String) -> String {
+    let Some(since_s) = since_s else { return answer };
+    let mut letters = answer.chars();
+    let rest = letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_lowercase(), letters.as_str()));
+    format!("Everything is paused since {} UTC; {rest}", text::brief(since_s, now))
 }
 
 fn answer(newest: Option<&CrawlRow>, crawler: &CrawlStatus, now: i64) -> String {

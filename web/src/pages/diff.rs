@@ -16,7 +16,7 @@ use super::filled;
 use super::tabs::{self, Tab, Tabs};
 use crate::WebState;
 use crate::cache::Cache;
-use crate::diff::{self, Change, What};
+use crate::diff::{self, Change, TextForm, What};
 use crate::error::Error;
 use crate::filters;
 use crate::page::{Frame, Place, Visit};
@@ -60,6 +60,8 @@ struct DiffPage {
     /// The unified text form, in groups of lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lines: Vec<Vec<diff::Line>>,
+    #[serde(skip)]
+    equal: Vec<Option<String>>,
     #[serde(skip)]
     is_text: bool,
     #[serde(skip)]
@@ -129,7 +131,8 @@ pub async fn show(
         to,
         changes: compared.hunks,
         elsewhere: compared.elsewhere,
-        lines: compared.lines,
+        equal: equal(&compared.lines),
+        lines: compared.lines.groups,
         missing: compared.missing,
         versions,
         is_text,
@@ -177,8 +180,17 @@ fn newer(versions: &[DocumentSpan], one: &DocumentSpan) -> Option<DocumentSpan> 
 struct Compared {
     hunks: Vec<Hunk>,
     elsewhere: Vec<Moved>,
-    lines: Vec<Vec<diff::Line>>,
+    lines: TextForm,
     missing: Option<String>,
+}
+
+/// What is left out before each group of lines, and after the last.
+fn equal(form: &TextForm) -> Vec<Option<String>> {
+    let said = |(from, to): (usize, usize)| match to - from {
+        0 => format!("Line {from} is equal."),
+        _ => format!("Lines {from} to {to} are equal."),
+    };
+    (0..=form.groups.len()).map(|group| form.equal_before(group).map(said)).collect()
 }
 
 async fn compared(state: &WebState, from: &DocumentSpan, to: &DocumentSpan, is_text: bool) -> Result<Compared, Error> {
@@ -188,7 +200,7 @@ async fn compared(state: &WebState, from: &DocumentSpan, to: &DocumentSpan, is_t
         let missing = "The bytes of one of the two are no longer kept, so only what was judged can be compared.";
         return Ok(Compared { elsewhere: moved, missing: Some(missing.to_owned()), ..Compared::default() });
     };
-    let lines = if is_text { diff::text(&old, &new) } else { Vec::new() };
+    let lines = if is_text { diff::text(&old, &new) } else { TextForm::default() };
     let values = |document: &Document| serde_json::from_str::<Value>(document.text()).ok();
     let (Some(a), Some(b)) = (values(&old), values(&new)) else {
         let missing = "One of the two is no JSON, so places cannot be compared; the text form can.";
@@ -327,6 +339,14 @@ impl DiffPage {
             _ => "?".to_owned(),
         };
         format!("/targets/{}/diff{pair}{}", self.target.id, if is_text { "&view=text" } else { "" })
+    }
+
+    fn equal_before(&self, group: &usize) -> Option<&str> {
+        self.equal.get(*group)?.as_deref()
+    }
+
+    fn equal_after(&self) -> Option<&str> {
+        self.equal.last()?.as_deref()
     }
 
     fn is_from(&self, hash: &str) -> bool {

@@ -52,6 +52,8 @@ struct FindingPage {
     #[serde(skip)]
     axis: Axis,
     #[serde(skip)]
+    period: String,
+    #[serde(skip)]
     flips: Option<Lane>,
     /// Who accepted it, and until when.
     waiver: Option<Waiver>,
@@ -102,6 +104,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         fix: rule.map_or("", |rule| rule.fix),
         lane: window.lane(&lasted, text::counted(spans.len() as i64, "span", "spans")),
         axis: window.axis(),
+        period: window.period(),
         flips: flips(&finding),
         in_turn,
         waiver: match finding.finding.waiver {

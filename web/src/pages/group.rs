@@ -7,10 +7,10 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use plumbline_store::query::{Field, Query};
 use plumbline_store::views::{Position, TARGET_PAGE, TargetCount, TargetOrder, TargetRow};
-use plumbline_store::words::{Headline, ReachState};
+use plumbline_store::words::Headline;
 use serde::Serialize;
 
-use super::targets::strips;
+use super::targets::{is_silent, strips};
 use crate::WebState;
 use crate::cache::Cache;
 use crate::chart::Strip;
@@ -118,7 +118,7 @@ fn answer(name: &str, matching: i64, counts: &[TargetCount]) -> String {
         .filter(|(_, count)| *count > 0)
         .map(|(headline, count)| words::headline_claim(headline, count))
         .collect();
-    let down: i64 = counts.iter().filter(|count| count.reach == ReachState::Down).map(|count| count.targets).sum();
+    let down: i64 = counts.iter().filter(|count| is_silent(count.reach)).map(|count| count.targets).sum();
     let silent = match down {
         0 => String::new(),
         n => format!(" {} not answer.", if n == 1 { "1 does".to_owned() } else { format!("{} do", text::number(n)) }),

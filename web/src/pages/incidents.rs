@@ -58,6 +58,8 @@ struct Incident {
     lanes: Vec<Lane>,
     #[serde(skip)]
     axis: Axis,
+    #[serde(skip)]
+    period: String,
 }
 
 /// `GET /incidents`
@@ -89,7 +91,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
     let unknown = || Error::NotFound { what: "incident", asked: asked.clone() };
     let id: i64 = asked.parse().map_err(|_| unknown())?;
     let (incident, members) = state.store.incident(id).await?.ok_or_else(unknown)?;
-    let window = Window { from_s: incident.opened_s - 600, to_s: incident.closed_s.unwrap_or(visit.now) + 600 };
+    let to_s = incident.closed_s.map_or(visit.now, |at| (at + 600).min(visit.now));
+    let window = Window { from_s: incident.opened_s - 600, to_s, now_s: visit.now };
     let lanes = members
         .iter()
         .map(|member| {
@@ -102,6 +105,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Path(asked): Path
         as_of_s: visit.now,
         answer: answer(&incident, visit.now),
         axis: window.axis(),
+        period: window.period(),
         incident,
         members,
         lanes,

@@ -13,6 +13,14 @@ use crate::filters;
 use crate::page::{Frame, Place, Visit};
 use crate::text;
 
+/// Settings that watch one registry and one agent, as the page shows them.
+pub const SAMPLE_SETTINGS: &str = r#"[[registries]]
+name = "official"
+base = "https://registry.modelcontextprotocol.io"
+
+[[domains]]
+list = ["agent.example.com"]"#;
+
 /// How far this installation is.
 #[derive(Template, Serialize)]
 #[template(path = "onboarding.html")]
@@ -31,8 +39,8 @@ struct Onboarding {
     judged: i64,
     /// The newest pass.
     last_crawl: Option<CrawlRow>,
-    /// A target to try the badge with.
-    example: Option<i64>,
+    /// A target to try the badge with, and its name.
+    example: Option<(i64, String)>,
 }
 
 /// `GET /onboarding`
@@ -52,7 +60,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
         targets: present.targets,
         judged,
         last_crawl: store.crawls(i64::MAX, 1).await?.into_iter().next(),
-        example: first.first().map(|target| target.id),
+        example: first.into_iter().next().map(|target| (target.id, target.name)),
     };
     visit.answer(&page, Cache::Fresh)
 }

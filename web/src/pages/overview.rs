@@ -128,7 +128,7 @@ pub async fn show(visit: Visit, State(state): State<WebState>) -> Result<Respons
         frame: visit.framed(Place::Overview),
         as_of_s: visit.now,
         answer: answer(stage, &days, &crawler, last_crawl.as_ref()),
-        beside: beside(&present, &kinds),
+        beside: [paused_said(store.paused_since().await?, visit.now), beside(&present, &kinds)].concat(),
         opened: store.last_opened(SHORT as i64).await?,
         most_failed: most_failed(&store.rule_tallies().await?),
         sources: store.sources_in_use().await?,
@@ -169,6 +169,12 @@ impl Overview {
             (planned, _) => format!("{} of what was due", text::share(crawl.done, planned)),
         })
     }
+}
+
+/// That nothing is looked at, before what is known.
+fn paused_said(since_s: Option<i64>, now: i64) -> String {
+    let said = |at: i64| format!("Everything is paused since {} UTC; nothing new is looked at. ", text::brief(at, now));
+    since_s.map_or_else(String::new, said)
 }
 
 fn stage(present: &CohortDay, crawler: &CrawlStatus, last_crawl: Option<&CrawlRow>) -> Stage {

@@ -355,6 +355,7 @@ async fn heat(state: &WebState, cohort: i64, rows: &[Row], today: i64) -> Result
     for row in rows.iter().filter(|row| row.now.failing > 0).take(HEAT_RULES) {
         let days = state.store.rule_in_cohort(cohort, &row.now.rule, first.first_day).await?;
         let cells = (0..WEEKS)
+            .rev()
             .map(|n| {
                 let week = first.later(n);
                 let of: Vec<i64> = days
@@ -377,7 +378,7 @@ async fn heat(state: &WebState, cohort: i64, rows: &[Row], today: i64) -> Result
         .into_iter()
         .map(|(rule, cells)| (rule, cells.into_iter().map(|cell| cell_of(cell, most)).collect()))
         .collect();
-    let weeks = (0..WEEKS).map(|n| text::day(first.later(n).first_day)).collect();
+    let weeks = (0..WEEKS).rev().map(|n| text::day(first.later(n).first_day)).collect();
     Ok(Some(Heat { weeks, rows, caption }))
 }
 

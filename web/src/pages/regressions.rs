@@ -1,6 +1,6 @@
 //! `/regressions`: what broke that worked before, by cause; bars per day above.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use askama::Template;
 use axum::extract::{Query, State};
@@ -87,9 +87,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     refuse_unknown(&query)?;
     let before = super::number("before", asked.before.as_deref())?.unwrap_or(i64::MAX);
     let today = visit.now / 86_400;
-    let from = state.store.first_event_at((today - DAYS + 1) * 86_400).await?;
-    let days = state.store.regressed_days(from).await?;
     let limit = if query.is_empty() { PAGE as i64 + 1 } else { LOOKED_AT };
+    let days = days(&state, &query, today).await?;
     let found = state.store.finding_feed(EventKind::FindingRegressed, 0, before, limit).await?;
     let goes_on = found.len() as i64 == limit;
     let last_looked_at = found.last().map(|row| row.event);
@@ -102,8 +101,12 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     let page = Regressions {
         frame: visit.framed(Place::Regressions),
         as_of_s: visit.now,
-        answer: answer(&days, newest.first(), today, visit.now),
-        chart: chart_of(&days, today),
+        answer: match (newest.first(), query.is_empty()) {
+            (None, _) if !is_judged(&state, today).await? => "Nothing has been judged yet.".to_owned(),
+            (_, true) => answer(&days.counted, newest.first(), today, visit.now),
+            (_, false) => answer_of(&days, today),
+        },
+        chart: chart_of(&days.counted, today).filter(|_| !days.is_cut),
         next: last.map(|last| format!("/regressions?q={}&before={last}", text::query_escaped(&query.to_string()))),
         groups: groups(&rows, visit.now),
         week: Week::of_day(today),
@@ -111,9 +114,48 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
         untaken: untaken(&rows, &taken),
         taken,
         regressions: rows,
-        days,
+        days: days.counted,
     };
     visit.answer_rows(&page, &page.regressions, Cache::Fresh)
+}
+
+/// Days with regressions, and whether older ones of the period were not looked at.
+struct Days {
+    counted: Vec<RegressedDay>,
+    is_cut: bool,
+}
+
+/// What regressed in thirty days, by day; of a query as far as its newest events reach.
+async fn days(state: &WebState, query: &query::Query, today: i64) -> Result<Days, Error> {
+    let from = state.store.first_event_at((today - DAYS + 1) * 86_400).await?;
+    if query.is_empty() {
+        return Ok(Days { counted: state.store.regressed_days(from).await?, is_cut: false });
+    }
+    let found = state.store.finding_feed(EventKind::FindingRegressed, from, i64::MAX, LOOKED_AT).await?;
+    let is_cut = found.len() as i64 == LOOKED_AT;
+    let rows: Vec<FeedRow> = found.into_iter().filter(|row| matches(row, query)).collect();
+    Ok(Days { counted: by_day(&rows), is_cut })
+}
+
+/// Rows counted by day and cause, the oldest day first.
+fn by_day(rows: &[FeedRow]) -> Vec<RegressedDay> {
+    let mut days: BTreeMap<i64, RegressedDay> = BTreeMap::new();
+    for row in rows {
+        let number = row.at_s / 86_400;
+        let day = days.entry(number).or_insert_with(|| RegressedDay { day: number, ..RegressedDay::default() });
+        match (row.deploy, row.cause) {
+            (Some(_), _) => day.with_deploy += 1,
+            (None, Some(Cause::Document)) => day.document += 1,
+            (None, _) => day.other += 1,
+        }
+    }
+    days.into_values().collect()
+}
+
+/// Whether anything has a verdict.
+async fn is_judged(state: &WebState, today: i64) -> Result<bool, Error> {
+    let present = state.store.cohort_days(today - 3).await?.pop().unwrap_or_default();
+    Ok(present.targets > present.not_evaluated)
 }
 
 /// Fields that can be asked of a regression.
@@ -199,12 +241,46 @@ pub async fn acknowledge(
     Ok(Redirect::to(&format!("/regressions{back}")).into_response())
 }
 
-fn answer(days: &[RegressedDay], newest: Option<&FeedRow>, today: i64, now: i64) -> String {
-    let sum = |since: i64| {
-        let within = days.iter().filter(|day| day.day > today - since);
-        within.fold((0, 0), |(all, known), day| (all + total(day), known + day.with_deploy))
+/// What is to be said of those that were asked for.
+fn answer_of(days: &Days, today: i64) -> String {
+    let (of_month, _) = sum(&days.counted, today, DAYS);
+    let (of_week, with_deploy) = sum(&days.counted, today, 7);
+    let least = if days.is_cut { "at least " } else { "" };
+    match of_month {
+        0 if days.is_cut => "Among the newest regressions nothing like that is.".to_owned(),
+        0 => format!("Nothing like that regressed in {DAYS} days."),
+        n => format!(
+            "{} like that regressed in {DAYS} days{}.",
+            text::opened(&format!("{least}{}", text::counted(n, "finding", "findings"))),
+            in_a_week(of_week, with_deploy)
+        ),
+    }
+}
+
+/// `, 4 in seven days, 3 of them with a deploy`.
+fn in_a_week(of_week: i64, with_deploy: i64) -> String {
+    let known = match (of_week, with_deploy) {
+        (0, _) => return ", none in seven days".to_owned(),
+        (1, 0) => "without a deploy that we saw",
+        (1, _) => "with a deploy",
+        (_, 0) => "none of them with a deploy that we saw",
+        (all, with) if all == with => "all of them with a deploy",
+        (_, n) => {
+            return format!(", {} in seven days, {} of them with a deploy", text::number(of_week), text::number(n));
+        }
     };
-    let ((of_today, _), (of_week, with_deploy)) = (sum(1), sum(7));
+    let of_week = if of_week == 1 { "one".to_owned() } else { text::number(of_week) };
+    format!(", {of_week} in seven days, {known}")
+}
+
+/// All and those with a deploy, of the last so many days.
+fn sum(days: &[RegressedDay], today: i64, length: i64) -> (i64, i64) {
+    let within = days.iter().filter(|day| day.day > today - length);
+    within.fold((0, 0), |(all, known), day| (all + total(day), known + day.with_deploy))
+}
+
+fn answer(days: &[RegressedDay], newest: Option<&FeedRow>, today: i64, now: i64) -> String {
+    let ((of_today, _), (of_week, with_deploy)) = (sum(days, today, 1), sum(days, today, 7));
     if days.is_empty() {
         return newest.map_or_else(
             || "Nothing that worked before has broken.".to_owned(),
@@ -215,17 +291,23 @@ fn answer(days: &[RegressedDay], newest: Option<&FeedRow>, today: i64, now: i64)
         0 => "Nothing has regressed today".to_owned(),
         n => format!("{} regressed today", text::counted(n, "finding has", "findings have")),
     };
-    let known = match (of_week, with_deploy) {
-        (0, _) => String::new(),
-        (_, 0) => ", none of them with a deploy we saw".to_owned(),
-        (_, n) => format!(", {} of them with a deploy", text::number(n)),
-    };
     let last = newest.map_or_else(String::new, |row| format!(" The last was {}.", text::ago(row.at_s, now)));
-    format!("{today_said}, {} in seven days{known}.{last}", text::number(of_week))
+    format!("{today_said}{}.{last}", in_a_week(of_week, with_deploy))
 }
 
 fn total(day: &RegressedDay) -> i64 {
     day.with_deploy + day.document + day.other
+}
+
+/// When most happened: `most, 7, on 3 Nov`, or that several days tie.
+pub(super) fn most_on(days: &[(i64, i64)]) -> Option<String> {
+    let most = days.iter().map(|(_, n)| *n).max().filter(|most| *most > 0)?;
+    let on: Vec<i64> = days.iter().filter(|(_, n)| *n == most).map(|(day, _)| *day).collect();
+    Some(match on.as_slice() {
+        [day] => format!("most, {}, on {}", text::number(most), text::day(*day)),
+        [a, b] => format!("most, {} each, on {} and {}", text::number(most), text::day(*a), text::day(*b)),
+        _ => format!("at most {} on one day", text::number(most)),
+    })
 }
 
 fn chart_of(days: &[RegressedDay], today: i64) -> Option<Chart> {
@@ -237,25 +319,21 @@ fn chart_of(days: &[RegressedDay], today: i64) -> Option<Chart> {
         (first..=today).map(|day| Some(days.iter().find(|one| one.day == day).map_or(0, value))).collect()
     };
     let series = [
-        Series { name: "With a deploy", class: "1", values: of(|day| day.with_deploy) },
-        Series { name: "New document", class: "2", values: of(|day| day.document) },
+        Series { name: "Deploy", class: "1", values: of(|day| day.with_deploy) },
+        Series { name: "Document", class: "2", values: of(|day| day.document) },
         Series { name: "Other", class: "unjudged", values: of(|day| day.other) },
     ];
     let (all, known) = days.iter().fold((0, 0), |(all, known), day| (all + total(day), known + day.with_deploy));
-    let most = days.iter().max_by_key(|day| total(day))?;
+    let most = most_on(&days.iter().map(|day| (day.day, total(day))).collect::<Vec<_>>())?;
     let caption = match known {
         0 => format!(
-            "{} in {DAYS} days; most, {}, on {}. No deploy was seen with any.",
+            "{} in {DAYS} days; {most}. No deploy was seen with any.",
             text::counted(all, "regression", "regressions"),
-            text::number(total(most)),
-            text::day(most.day)
         ),
         _ => format!(
-            "{} of {} in {DAYS} days came with a deploy; most, {}, on {}.",
+            "{} of {} in {DAYS} days came with a deploy; {most}.",
             text::number(known),
             text::counted(all, "regression", "regressions"),
-            text::number(total(most)),
-            text::day(most.day)
         ),
     };
     let frame = chart::Frame {
@@ -322,6 +400,11 @@ fn group(rows: Vec<FeedRow>, now: i64) -> Group {
 impl Regressions {
     fn taken_on(&self, row: &FeedRow) -> Option<&TakenOn> {
         self.taken.get(&row.finding).filter(|_| row.state.is_open())
+    }
+
+    /// Whether any of them is open, so that it can be selected.
+    fn has_open(&self) -> bool {
+        self.regressions.iter().any(|row| row.state.is_open())
     }
 
     fn is_asked(&self) -> bool {

@@ -174,10 +174,8 @@ pub async fn show(
         as_of_s: visit.now,
         answer: answer(rule, &days, is_fact),
         unknown: unknown(rule, present, &state.store.kind_days().await?),
-        chart: chart_of(&days, today, is_fact).map(|chart| ChartOfRule {
-            plot: chart.plot.flagged(days.first().map_or(today, |day| day.day), &notes),
-            ..chart
-        }),
+        chart: chart_of(&days, today, is_fact)
+            .map(|chart| ChartOfRule { plot: chart.plot.clone().flagged(chart.plot.first_day, &notes), ..chart }),
         all_failing: present.map_or(0, |day| day.failing),
         rule: rule.map(rule_text),
         id,
@@ -342,10 +340,9 @@ fn laid_out(example: &str) -> String {
 }
 
 fn chart_of(days: &[RuleDay], today: i64, is_fact: bool) -> Option<ChartOfRule> {
-    let (first, last) = (days.first()?, days.last()?);
-    if last.evaluated == 0 {
-        return None;
-    }
+    let last = days.last().filter(|day| day.evaluated > 0)?;
+    let days = &days[days.iter().position(|day| day.evaluated > 0)?..];
+    let first = days.first()?;
     let length = usize::try_from(last.day - first.day + 1).ok()?;
     let mut values = vec![None; length];
     for day in days.iter().filter(|day| day.evaluated > 0) {
@@ -368,15 +365,19 @@ fn chart_of(days: &[RuleDay], today: i64, is_fact: bool) -> Option<ChartOfRule> 
     let step = if days.len() > 14 { 7 } else { 1 };
     Some(ChartOfRule {
         plot: chart::shares(frame, &series),
-        caption: caption(first, last),
+        caption: caption(days, first, last),
         rows: days.iter().rev().step_by(step).cloned().collect(),
     })
 }
 
-fn caption(first: &RuleDay, last: &RuleDay) -> String {
+fn caption(days: &[RuleDay], first: &RuleDay, last: &RuleDay) -> String {
     let now = text::share(last.failing, last.evaluated);
     if first.day == last.day {
         return format!("This is the first day: {now} of what could be judged.");
+    }
+    let said = |day: &RuleDay| text::share(day.failing, day.evaluated);
+    if days.iter().filter(|day| day.evaluated > 0).all(|day| said(day) == now) {
+        return format!("It was {now} throughout, since {}.", text::day(first.day));
     }
     format!("The share went from {} on {} to {now}.", text::share(first.failing, first.evaluated), text::day(first.day))
 }
@@ -473,6 +474,19 @@ mod tests {
             "24 of 200 judged surfaces (12\u{a0}%) fail this, of which 3 are accepted."
         );
         assert_eq!(answer(None, &[day(1, 5, 0)], false), "None of the 5 surfaces that could be judged fails this.");
+    }
+
+    #[test]
+    fn a_chart_begins_where_something_was_judged_and_a_level_line_is_called_level() {
+        let days = [day(20_700, 0, 0), day(20_701, 0, 0), day(20_702, 10, 0), day(20_703, 10, 0)];
+        let chart = chart_of(&days, 20_703, false).unwrap();
+        assert_eq!(chart.caption, "It was 0\u{a0}% throughout, since 6\u{a0}Sep.");
+        assert_eq!((chart.plot.first_day, chart.rows.len()), (20_702, 2));
+        let moved = [day(20_700, 0, 0), day(20_701, 10, 1), day(20_702, 10, 2)];
+        assert_eq!(
+            chart_of(&moved, 20_702, false).unwrap().caption,
+            "The share went from 10\u{a0}% on 5\u{a0}Sep to 20\u{a0}%."
+        );
     }
 
     #[test]

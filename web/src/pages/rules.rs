@@ -88,7 +88,11 @@ struct RuleRow {
 
 /// `GET /rules`
 pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Query<Asked>) -> Result<Response, Error> {
-    let severity = word::<Severity>("severity", asked.severity.as_deref())?;
+    // Pages say hint, and so may who asks.
+    let severity = match filled(asked.severity.as_deref()) {
+        Some("hint") => Some(Severity::Info),
+        asked => word::<Severity>("severity", asked)?,
+    };
     let impact = word::<Impact>("impact", asked.impact.as_deref())?;
     let seed = word::<Source>("seed", asked.seed.as_deref())?;
     let version = filled(asked.version.as_deref());
@@ -221,7 +225,12 @@ impl RulesPage {
 
     fn severities(&self) -> Vec<(&'static str, &'static str, bool)> {
         let all = [Severity::Error, Severity::Warning, Severity::Info];
-        all.map(|s| (s.as_str(), words::severity(s), self.asked.severity.as_deref() == Some(s.as_str()))).to_vec()
+        all.map(|s| (s.as_str(), words::severity(s), self.is_severity(s))).to_vec()
+    }
+
+    fn is_severity(&self, severity: Severity) -> bool {
+        let asked = self.asked.severity.as_deref().map(|word| if word == "hint" { "info" } else { word });
+        asked == Some(severity.as_str())
     }
 
     fn impacts(&self) -> Vec<(&'static str, &'static str, bool)> {

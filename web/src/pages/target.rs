@@ -154,6 +154,28 @@ impl TargetPage {
         main_surface(&self.surfaces)
     }
 
+    /// Whether it was judged as what it is.
+    fn is_judged(&self) -> bool {
+        !matches!(self.target.headline, Headline::NotEvaluated | Headline::NotDetected)
+    }
+
+    /// Whether it does not answer now, so that what was judged is of an earlier look.
+    fn is_silent(&self) -> bool {
+        is_silent(self.target.reach)
+    }
+
+    /// Why it does not answer, where that is proved.
+    fn silent_because(&self) -> Option<String> {
+        match self.target.reach {
+            ReachState::Absent => Some("there is nothing at its address".to_owned()),
+            ReachState::Down => {
+                let reason = main_surface(&self.surfaces).and_then(|surface| surface.reach_reason.as_deref());
+                Some(reason.map_or_else(|| "our witnesses answer, and it does not".to_owned(), words::reach_reason))
+            }
+            _ => None,
+        }
+    }
+
     /// Rules that passed or fired, over all surfaces.
     fn judged_count(&self) -> i64 {
         self.surfaces.iter().filter_map(|surface| surface.judged.as_ref()).map(|judged| judged.judged).sum()
@@ -218,6 +240,11 @@ impl TargetPage {
     }
 }
 
+/// Whether nothing usable comes from there now.
+fn is_silent(reach: ReachState) -> bool {
+    matches!(reach, ReachState::Down | ReachState::Absent | ReachState::Suspect)
+}
+
 fn main_surface(surfaces: &[SurfaceRow]) -> Option<&SurfaceRow> {
     surfaces.iter().find(|surface| surface.role == plumbline_store::words::Role::Main).or_else(|| surfaces.first())
 }
@@ -225,8 +252,12 @@ fn main_surface(surfaces: &[SurfaceRow]) -> Option<&SurfaceRow> {
 /// What stands after the verdict: since when, how much, and who minds.
 fn answer(target: &TargetDetail, findings: &[FindingRow], surfaces: &[SurfaceRow], now: i64) -> String {
     let since = target.headline_since_s.map_or_else(String::new, |at| format!(" since {}", text::brief(at, now)));
-    let as_of = match (target.reach, target.last_ok_s) {
-        (ReachState::Down | ReachState::Absent | ReachState::Suspect, Some(at)) => {
+    let is_judged = !matches!(target.headline, Headline::NotEvaluated | Headline::NotDetected);
+    let as_of = match (target.reach, target.last_ok_s.filter(|_| is_judged)) {
+        (ReachState::Absent, Some(at)) => {
+            format!(" There is nothing at its address now; this is as of {}.", text::ago(at, now))
+        }
+        (ReachState::Down | ReachState::Suspect, Some(at)) => {
             format!(" It does not answer now; this is as of {}.", text::ago(at, now))
         }
         _ => String::new(),
@@ -239,9 +270,9 @@ fn answer(target: &TargetDetail, findings: &[FindingRow], surfaces: &[SurfaceRow
         }
         Headline::Sound => format!("{since}: everything that could be looked at holds."),
         Headline::NotDetected => {
-            ": something is there, but it is not what its listing says. Nothing is said against it.".to_owned()
+            " because what is there is not what its listing says. Nothing is said against it.".to_owned()
         }
-        Headline::NotEvaluated => format!(": {}", unevaluated_because(target)),
+        Headline::NotEvaluated => format!(" because {}", unevaluated_because(target)),
     };
     format!("{sentence}{as_of}")
 }
@@ -426,7 +457,10 @@ fn surface_days(surfaces: &[SurfaceRow], recorded: &[Recorded], today: i64) -> V
             SurfaceDays {
                 name: words::surface_kind(surface.kind),
                 below: below(surface),
-                took: surface.last_took_ms.map_or_else(|| "–".to_owned(), text::duration_ms),
+                took: surface
+                    .last_took_ms
+                    .filter(|_| !is_silent(surface.reach))
+                    .map_or_else(|| "–".to_owned(), text::duration_ms),
                 answered: if surface.is_listed { "–".to_owned() } else { text::share(answered, answered + silent) },
                 counts: [Day::Sound, Day::Deviates, Day::Blocked, Day::Silent, Day::Unseen, Day::Apart, Day::Blank]
                     .map(count),

@@ -43,6 +43,8 @@ struct TargetDocuments {
     lanes: Vec<(String, Lane)>,
     #[serde(skip)]
     axis: Axis,
+    #[serde(skip)]
+    period: String,
 }
 
 /// One document in one stretch of time.
@@ -75,6 +77,7 @@ pub async fn show(
         answer: answer(&spans, visit.now),
         lanes: lanes(&spans, &window),
         axis: window.axis(),
+        period: window.period(),
         versions: versions(&spans, &findings),
         volatile: state.store.target_volatile_places(TargetId(target.id)).await?,
         target,
@@ -88,15 +91,20 @@ fn answer(spans: &[DocumentSpan], now: i64) -> String {
         .declared_version
         .as_ref()
         .map_or_else(String::new, |version| format!(", which calls itself {}", text::visible(version, 40)));
-    let since = match newest.to_s {
-        None => format!("since {}", text::brief(newest.from_s, now)),
-        Some(to) => format!("until {}", text::brief(to, now)),
+    let comma = if version.is_empty() { "" } else { "," };
+    let served = match newest.to_s {
+        None => format!("has been served since {}", text::brief(newest.from_s, now)),
+        Some(to) => format!("was served until {}", text::brief(to, now)),
+    };
+    let here = spans.iter().filter(|span| span.surface_id == newest.surface_id).count() as i64;
+    let elsewhere = match spans.len() as i64 - here {
+        0 => String::new(),
+        n => format!(", and {} at its other addresses", text::number(n)),
     };
     format!(
-        "The newest document{version}, was served {since}; {} so far.",
-        text::counted(spans.len() as i64, "version", "versions")
+        "The newest document{version}{comma} {served}; {} of it so far{elsewhere}.",
+        text::counted(here, "version", "versions")
     )
-    .replace("document, was", "document was")
 }
 
 fn versions(spans: &[DocumentSpan], findings: &[FindingSpan]) -> Vec<Version> {

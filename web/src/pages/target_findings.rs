@@ -53,6 +53,8 @@ struct TargetFindings {
     #[serde(skip)]
     axis: Axis,
     #[serde(skip)]
+    period: String,
+    #[serde(skip)]
     state: Option<FindingState>,
     #[serde(skip)]
     only_stale: bool,
@@ -96,6 +98,7 @@ pub async fn show(
         answer,
         rows: findings.iter().map(|finding| row(finding, &spans, &window, visit.now)).collect(),
         axis: window.axis(),
+        period: window.period(),
         target,
         findings,
         spans,

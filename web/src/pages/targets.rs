@@ -22,7 +22,7 @@ use crate::filters;
 use crate::page::{Frame, Place, Visit};
 use crate::pages::target::day_of;
 use crate::text;
-use crate::words;
+use crate::words::{self, Given};
 
 /// The fields of the form.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -414,7 +414,7 @@ fn grid(wish: &Wish, counts: &[TargetCount]) -> Grid {
 fn grid_caption(counts: &[TargetCount]) -> String {
     let kept: i64 = counts
         .iter()
-        .filter(|count| matches!(count.reach, ReachState::Down | ReachState::Absent))
+        .filter(|count| is_silent(count.reach))
         .filter(|count| matches!(count.headline, Headline::Blocked | Headline::Deviates | Headline::Sound))
         .map(|count| count.targets)
         .sum();
@@ -425,6 +425,19 @@ fn grid_caption(counts: &[TargetCount]) -> String {
             "{} of them do not answer now; their verdicts are the last we could prove.",
             text::opened(&text::number(n))
         ),
+    }
+}
+
+/// Whether a target of this reach counts as not answering: nobody is there, or nothing is.
+pub(super) fn is_silent(reach: ReachState) -> bool {
+    matches!(reach, ReachState::Down | ReachState::Absent)
+}
+
+/// A number of findings; a dash where nothing was judged, so that none is not read as nothing found.
+pub fn told(findings: impl Given<i64>, headline: impl Given<Headline>) -> String {
+    match (findings.given(), headline.given()) {
+        (0, Headline::NotEvaluated | Headline::NotDetected) => "–".to_owned(),
+        (n, _) => text::number(n),
     }
 }
 

@@ -64,6 +64,8 @@ struct Timeline {
     #[serde(skip)]
     axis: Axis,
     #[serde(skip)]
+    period: String,
+    #[serde(skip)]
     choices: Choices,
 }
 
@@ -144,6 +146,7 @@ pub async fn show(
         answer: answer(&target, &store.target_events(target.id, 20).await?, &findings, visit.now),
         lanes: lanes(&window, &reach, &documents, &findings),
         axis: window.axis(),
+        period: window.period(),
         target,
         reach,
         documents,

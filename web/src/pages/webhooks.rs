@@ -71,18 +71,39 @@ pub async fn list(visit: Visit, State(state): State<WebState>) -> Result<Respons
         let backlog = state.store.backlog(Some(endpoint.id)).await?;
         webhooks.push(Served { endpoint: hidden(endpoint), backlog });
     }
-    let ill = webhooks.iter().filter(|one| one.endpoint.state != EndpointState::Active).count();
-    let answer = match (webhooks.len(), ill) {
-        (0, _) => "Nobody is told anything yet.".to_owned(),
-        (n, 0) => {
-            format!("{} and all of them accept what they are sent.", text::counted(n as i64, "receiver", "receivers"))
-        }
-        (n, ill) => {
-            format!("{ill} of {} does not accept what it is sent.", text::counted(n as i64, "receiver", "receivers"))
-        }
-    };
+    let answer = answer(&webhooks);
     let page = WebhooksPage { frame: visit.framed(Place::Alerts), as_of_s: visit.now, answer, webhooks };
     visit.answer(&page, Cache::Fresh)
+}
+
+/// Who accepts what it is sent, as far as anything was sent.
+fn answer(webhooks: &[Served]) -> String {
+    let count = |is: fn(&Endpoint) -> bool| webhooks.iter().filter(|one| is(&one.endpoint)).count() as i64;
+    let paused = count(|one| one.state == EndpointState::Disabled);
+    let ill =
+        count(|one| one.state == EndpointState::Failing || (one.state == EndpointState::Active && one.failures > 0));
+    let untried = count(|one| one.state == EndpointState::Active && one.failures == 0 && one.last_success_s.is_none());
+    let all = webhooks.len() as i64;
+    let well = all - paused - ill - untried;
+    if all == 0 {
+        return "Nobody is told anything yet.".to_owned();
+    }
+    let receivers = text::counted(all, "receiver", "receivers");
+    let said: Vec<String> = [
+        (well, "accepts what it is sent", "accept what they are sent"),
+        (ill, "does not accept what it is sent", "do not accept what they are sent"),
+        (untried, "was sent nothing yet", "were sent nothing yet"),
+        (paused, "is switched off", "are switched off"),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, one, many)| match n == all {
+        true if all == 1 => format!("and it {one}"),
+        true => format!("and all of them {many}"),
+        false => text::counted(n, one, many),
+    })
+    .collect();
+    if said.len() == 1 { format!("{receivers} {}.", said[0]) } else { format!("{receivers}: {}.", text::listed(&said)) }
 }
 
 /// One receiver, or what is dead of all.

@@ -68,6 +68,11 @@ async fn a_timeline_names_the_newest_change_and_draws_each_lane() {
     assert!(words.contains("Documents Agent card 3 versions"), "{words}");
     assert!(words.contains("a2a/interface-binding-required over, open 1 time"), "{words}");
     assert!(page.body.contains("class=\"l-open\"") && page.body.contains("class=\"l-up\""));
+    let two_weeks = world.get(&format!("{target}/timeline?days=14")).await.words();
+    assert!(
+        two_weeks.contains("Lane 29 Nov, 18:07 to now In words") && !two_weeks.contains("at the earliest"),
+        "{two_weeks}"
+    );
     let only = world.get(&format!("{target}/timeline?what=documents")).await.words();
     assert!(only.contains("Serves another document") && !only.contains("regressed"), "{only}");
     assert_eq!(world.get(&format!("{target}/timeline?what=nothing")).await.status, StatusCode::BAD_REQUEST);
@@ -147,6 +152,7 @@ async fn a_diff_links_each_change_to_what_it_opened_and_mended() {
     assert_eq!((name["what"].as_str(), name["findings"].as_array().unwrap().len()), (Some("changed"), 0));
     let text = world.get(&format!("{url}&view=text")).await;
     assert!(text.body.contains("class=\"plus\"") && text.body.contains("class=\"minus\""), "{}", text.words());
+    assert!(text.words().contains("are equal."), "what is skipped is said: {}", text.words());
     assert_eq!(world.get(&format!("{target}/diff?from=abcdef012345")).await.status, StatusCode::BAD_REQUEST);
 }
 
