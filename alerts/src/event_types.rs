@@ -517,6 +517,7 @@ pub fn happened(kind: EventKind) -> Happened {
         crawl: is_about("crawl.").then(|| AboutCrawl {
             id: 412,
             kind: "round".to_owned(),
+            source: None,
             planned: 5_120,
             done: 5_120,
             faults: 0,
@@ -524,6 +525,7 @@ pub fn happened(kind: EventKind) -> Happened {
             resolved: 2,
             regressed: 1,
         }),
+        shown: Facts::default(),
     }
 }
 
@@ -549,6 +551,7 @@ fn example_surface() -> AboutSurface {
         id: 15,
         kind: SurfaceKind::AgentCard,
         url: "https://agent.example.com/.well-known/agent-card.json".to_owned(),
+        host: Some("agent.example.com".to_owned()),
         profile: Some("a2a-0.3".to_owned()),
         known: Some(Known::Declared),
         headline: Headline::Blocked,

@@ -234,12 +234,18 @@ pub fn title(happened: &Happened) -> String {
 /// How grave an event is, as a pager means it.
 #[must_use]
 pub fn grade(happened: &Happened) -> Grade {
-    let is_first_tier = happened.target.as_ref().is_some_and(|target| target.tags.iter().any(|tag| tag == "tier=1"));
+    let tags = happened.target.iter().flat_map(|target| &target.tags);
+    let is_first_tier = tags.chain(happened.shown.0.get("tag").into_iter().flatten()).any(|tag| tag == "tier=1");
     match happened.event.kind {
-        EventKind::TargetDown | EventKind::IncidentOpened if is_first_tier => Grade::Critical,
-        EventKind::TargetDown | EventKind::IncidentOpened | EventKind::DiskFull | EventKind::WebhookDisabled => {
-            Grade::Error
+        // Whoever is struck later is struck as hard as the first.
+        EventKind::TargetDown | EventKind::IncidentOpened | EventKind::IncidentUpdated if is_first_tier => {
+            Grade::Critical
         }
+        EventKind::TargetDown
+        | EventKind::IncidentOpened
+        | EventKind::IncidentUpdated
+        | EventKind::DiskFull
+        | EventKind::WebhookDisabled => Grade::Error,
         EventKind::FindingRegressed | EventKind::FindingOpened | EventKind::FindingFlappingStarted => {
             finding_grade(happened)
         }
@@ -265,7 +271,7 @@ fn finding_grade(happened: &Happened) -> Grade {
     }
 }
 
-/// What matchers read of an event.
+/// What matchers read of an event: of all that show the surface, of all that an incident has struck.
 #[must_use]
 pub fn facts(happened: &Happened) -> Facts {
     let mut facts = Facts::default();
@@ -304,6 +310,11 @@ pub fn facts(happened: &Happened) -> Facts {
         finding.impact.iter().for_each(|impact| put("impact", impact.as_str()));
         finding.cause.iter().for_each(|cause| put("cause", cause.as_str()));
         finding.opened_as.iter().for_each(|opened| put("opened_as", opened.as_str()));
+    }
+    for (word, values) in &happened.shown.0 {
+        let known = facts.0.entry(word.clone()).or_default();
+        let new: Vec<String> = values.iter().filter(|value| !known.contains(*value)).cloned().collect();
+        known.extend(new);
     }
     if is_notable(happened) {
         facts.0.insert("notable".to_owned(), vec!["yes".to_owned()]);

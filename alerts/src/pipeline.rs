@@ -125,7 +125,7 @@ pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
             let (rule, cohort) = (event.rule.as_deref().unwrap_or("?"), event.note.as_deref().unwrap_or("all"));
             format!("rule:{rule}:{cohort}")
         }
-        Topic::Crawl => "crawl:degraded".to_owned(),
+        Topic::Crawl => crawl_key(happened),
         Topic::Webhook => format!("webhook:{subject}"),
         Topic::Disk => "disk:room".to_owned(),
     };
@@ -141,6 +141,24 @@ pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
         _ => Effect::Begins,
     };
     Some((key, effect))
+}
+
+/// The key of the alert about the crawl whose witnesses did not answer: only that one blames nobody.
+pub const WITNESS: &str = "crawl:witness";
+
+/// Which trouble of crawling an event is about. Each ends by itself: a walk by the next one of its source that is complete, a
+/// round by the next without a fault of ours; what hosts ask for and lists that lost too much are over when the database says so.
+fn crawl_key(happened: &Happened) -> String {
+    let crawl = happened.crawl.as_ref();
+    if let Some(surface) = &happened.surface {
+        let host = surface.host.as_deref().or(happened.target.as_ref().and_then(|target| target.host.as_deref()));
+        return format!("crawl:throttled:{}", host.unwrap_or("?"));
+    }
+    match crawl.and_then(|crawl| crawl.source.as_deref()) {
+        Some(source) if happened.event.a.is_some() => format!("crawl:loss:{source}"),
+        Some(source) => format!("crawl:walk:{source}"),
+        None => WITNESS.to_owned(),
+    }
 }
 
 /// What an event does on every route. `open` are the open alerts with its key, or of its target where all of those end.
@@ -258,6 +276,8 @@ pub struct Quiet {
     pub waivers: Vec<(Waiver, Matcher)>,
     /// Routes on which it is known that crawling does not work.
     pub degraded: BTreeSet<i64>,
+    /// Routes and incidents that are told there.
+    pub incidents: BTreeSet<(i64, i64)>,
 }
 
 /// What keeps one alert from being told, in the order of the pipeline; `None`: nothing.
@@ -298,12 +318,11 @@ fn inhibitor(alert: &Alert, quiet: &Quiet) -> Option<(String, String)> {
     let is_finding = alert.key.starts_with("finding:");
     let is_reach = alert.key.starts_with("reach:");
     if is_reach && quiet.degraded.contains(&alert.route.0) {
-        return Some((
-            "crawl:degraded".to_owned(),
-            "Inhibited: crawling itself does not work, nobody is blamed.".to_owned(),
-        ));
+        return Some((WITNESS.to_owned(), "Inhibited: crawling itself does not work, nobody is blamed.".to_owned()));
     }
-    if let Some(incident) = alert.incident.filter(|_| is_finding || is_reach) {
+    // A route that does not hear of the incident hears of its members.
+    let is_told = |incident: &i64| quiet.incidents.contains(&(alert.route.0, *incident));
+    if let Some(incident) = alert.incident.filter(is_told).filter(|_| is_finding || is_reach) {
         return Some((format!("incident:{incident}"), format!("Inhibited by incident {incident}, which lists it.")));
     }
     if is_reach && alert.is_host_throttled {

@@ -463,8 +463,12 @@ impl Teller {
                 quiet.waivers.push((waiver, matcher));
             }
         }
-        let degraded = self.store.open_alerts("crawl:degraded").await?;
-        quiet.degraded = degraded.iter().map(|alert| alert.route.0).collect::<BTreeSet<i64>>();
+        for (route, key) in self.store.open_explanations(pipeline::WITNESS).await? {
+            match key.strip_prefix("incident:").and_then(|incident| incident.parse().ok()) {
+                Some(incident) => quiet.incidents.insert((route.0, incident)),
+                None => quiet.degraded.insert(route.0),
+            };
+        }
         Ok(quiet)
     }
 

@@ -26,11 +26,8 @@ pub async fn registry(
     let kind = if wish.full || wish.accept_loss { CrawlKind::FullWalk } else { CrawlKind::IncrementalWalk };
     let crawl = start(crawler, kind, Some(registry)).await?;
     let walked = walk::walk(crawler, registry, crawl, wish, stop).await;
-    let note = match &walked {
-        Ok(end) => end.problem.clone(),
-        Err(error) => Some(error.to_string()),
-    };
-    finish(crawler, crawl, note).await?;
+    let end = end_of_walk(&walked);
+    finish(crawler, crawl, &end).await?;
     let end = walked?;
     let interval_s = registry.settings.interval_s.unwrap_or(crawler.settings.registry_interval_s);
     let interval = i64::try_from(interval_s).unwrap_or(i64::MAX / 2);
@@ -63,16 +60,8 @@ pub async fn round(
     let crawl = start(crawler, CrawlKind::Round, None).await?;
     crawler.reporter.note(|progress| (progress.planned, progress.looked_at, progress.answered) = (0, 0, 0));
     let done = round::round(crawler, crawl, stop, going).await;
-    let note = match &done {
-        Ok(end) if end.given_back > 0 => Some(format!("stopped; {} surfaces were given back", end.given_back)),
-        Ok(end) if end.faults > 0 => Some(format!(
-            "{} looks failed and nobody else answered either: our own network or resolver; no target was blamed",
-            end.faults
-        )),
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
-    };
-    finish(crawler, crawl, note).await?;
+    let end = end_of_round(&done);
+    finish(crawler, crawl, &end).await?;
     done.map(Some)
 }
 
@@ -90,7 +79,77 @@ async fn start(crawler: &Crawler, kind: CrawlKind, registry: Option<&RegistrySou
     Ok(crawler.store.start_crawl(kind, source, Some(crawler.ruleset), &crawler.holder, crawler.now_s()).await?)
 }
 
-async fn finish(crawler: &Crawler, crawl: CrawlId, note: Option<String>) -> Result<(), CrawlError> {
+fn end_of_walk(walked: &Result<WalkEnd, CrawlError>) -> CrawlEnd {
+    match walked {
+        Ok(end) if end.is_stopped => stopped(end.problem.clone()),
+        Ok(end) => ended(end.problem.clone()),
+        Err(error) => ended(Some(error.to_string())),
+    }
+}
+
+fn end_of_round(done: &Result<RoundEnd, CrawlError>) -> CrawlEnd {
+    match done {
+        Ok(end) if end.given_back > 0 => stopped(Some(format!("stopped; {} surfaces were given back", end.given_back))),
+        Ok(end) if end.faults > 0 => ended(Some(format!(
+            "{} looks failed and nobody else answered either: our own network or resolver; no target was blamed",
+            end.faults
+        ))),
+        Ok(_) => ended(None),
+        Err(error) => ended(Some(error.to_string())),
+    }
+}
+
+/// It came to its end, with or without a problem.
+fn ended(note: Option<String>) -> CrawlEnd {
     let state = if note.is_none() { CrawlState::Complete } else { CrawlState::Incomplete };
-    Ok(crawler.store.finish_crawl(crawl, &CrawlEnd { state, note }, crawler.now_s()).await?)
+    CrawlEnd { state, note }
+}
+
+/// We were told to stop: nothing failed, and nobody need be told.
+fn stopped(note: Option<String>) -> CrawlEnd {
+    CrawlEnd { state: CrawlState::Interrupted, note }
+}
+
+async fn finish(crawler: &Crawler, crawl: CrawlId, end: &CrawlEnd) -> Result<(), CrawlError> {
+    Ok(crawler.store.finish_crawl(crawl, end, crawler.now_s()).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_is_told_to_stop_is_no_failure() {
+        let stopped = RoundEnd { looked_at: 9, given_back: 3, faults: 2, ..RoundEnd::default() };
+        let faulty = RoundEnd { looked_at: 9, faults: 2, ..RoundEnd::default() };
+        for (end, state, begins) in [
+            (RoundEnd::default(), CrawlState::Complete, ""),
+            (faulty, CrawlState::Incomplete, "2 looks failed"),
+            (stopped, CrawlState::Interrupted, "stopped; 3 surfaces"),
+        ] {
+            let said = end_of_round(&Ok(end));
+            assert_eq!(said.state, state);
+            assert!(said.note.unwrap_or_default().starts_with(begins));
+        }
+    }
+
+    #[test]
+    fn a_walk_that_is_told_to_stop_is_no_failure() {
+        let walk = |is_stopped, problem: Option<&str>| WalkEnd {
+            registry: "official".to_owned(),
+            is_complete: problem.is_none(),
+            is_stopped,
+            is_full: true,
+            pages: 1,
+            entries: 30,
+            problem: problem.map(ToOwned::to_owned),
+        };
+        for (end, state) in [
+            (walk(false, None), CrawlState::Complete),
+            (walk(false, Some("the registry went away")), CrawlState::Incomplete),
+            (walk(true, Some("interrupted; it goes on from here")), CrawlState::Interrupted),
+        ] {
+            assert_eq!(end_of_walk(&Ok(end)).state, state);
+        }
+    }
 }

@@ -58,6 +58,8 @@ pub struct WalkEnd {
     pub registry: String,
     /// It ended by itself: only then may absence count.
     pub is_complete: bool,
+    /// We were told to stop: it goes on later.
+    pub is_stopped: bool,
     /// Everything was walked, not only what moved.
     pub is_full: bool,
     /// Pages read, those of an earlier attempt included.
@@ -416,7 +418,8 @@ impl Walker<'_> {
             // Left open on purpose: the next pass goes on from the stored cursor.
             Stop::Interrupted => {
                 self.judge_walk(false).await?;
-                return Ok(self.ended(Some("interrupted; it goes on from here".to_owned())));
+                let end = self.ended(Some("interrupted; it goes on from here".to_owned()));
+                return Ok(WalkEnd { is_stopped: true, ..end });
             }
         };
         self.judge_walk(problem.is_none()).await?;
@@ -436,6 +439,7 @@ impl Walker<'_> {
         WalkEnd {
             registry: self.registry.settings.name.clone(),
             is_complete: problem.is_none(),
+            is_stopped: false,
             is_full: self.walk.is_full,
             pages: self.walk.pages as u64,
             entries: self.walk.entries as u64,

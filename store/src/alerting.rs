@@ -511,7 +511,8 @@ impl Store {
         Ok(EventId(newest))
     }
 
-    /// Ends alerts that no event ends: jumps that are a day old, and receivers that accept messages again.
+    /// Ends alerts that no event ends: jumps that are a day old, receivers that accept messages again, hosts that no longer
+    /// ask to be left alone, and lists that a whole walk has believed since.
     ///
     /// # Errors
     /// When the database fails.
@@ -523,7 +524,16 @@ impl Store {
                     OR (key LIKE 'webhook:%' AND NOT EXISTS (
                         SELECT 1 FROM wh_endpoint
                         WHERE alert.key = 'webhook:' || CAST(wh_endpoint.id AS TEXT)
-                          AND wh_endpoint.state <> 'active' AND wh_endpoint.removed_s IS NULL)))",
+                          AND wh_endpoint.state <> 'active' AND wh_endpoint.removed_s IS NULL))
+                    OR (key LIKE 'crawl:throttled:%' AND NOT EXISTS (
+                        SELECT 1 FROM surface asked
+                        JOIN surface other ON other.host_id = asked.host_id OR other.id = asked.id
+                        WHERE asked.id = alert.surface_id AND other.reach = 'throttled' AND other.retired_s IS NULL))
+                    OR (key LIKE 'crawl:loss:%' AND EXISTS (
+                        SELECT 1 FROM crawl
+                        JOIN source ON source.id = crawl.source_id
+                        WHERE alert.key = 'crawl:loss:' || source.name AND crawl.kind = 'full-walk'
+                          AND crawl.state = 'complete' AND crawl.held_back = 0 AND crawl.started_s >= alert.opened_s)))",
         )
         .bind(now_s - 86_400)
         .fetch_all(&self.pools.reader)
@@ -624,15 +634,40 @@ impl Store {
         rows.iter().map(alert).collect()
     }
 
-    /// The open alerts about a target.
+    /// The open alerts that explain others: about incidents, and the one with this key; each with its route.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn open_explanations(&self, key: &str) -> Result<Vec<(RouteId, String)>> {
+        let rows = sqlx::query(
+            "SELECT route_id, key FROM alert WHERE ended_s IS NULL AND (key = $1 OR key LIKE 'incident:%')",
+        )
+        .bind(key)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(|row| Ok((RouteId(row.try_get(0)?), row.try_get(1)?))).collect()
+    }
+
+    /// The open alerts that end when a target is no longer watched: those about it and about surfaces it showed, but for
+    /// surfaces that another target shows.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn open_alerts_of(&self, target: i64) -> Result<Vec<Alert>> {
-        let rows = sqlx::query(select_alert!("WHERE alert.target_id = $1 AND alert.ended_s IS NULL"))
-            .bind(target)
-            .fetch_all(&self.pools.reader)
-            .await?;
+        let rows = sqlx::query(select_alert!(
+            "WHERE alert.id IN (SELECT id FROM alert WHERE target_id = $1 AND ended_s IS NULL
+                                UNION
+                                SELECT id FROM alert
+                                WHERE ended_s IS NULL
+                                  AND surface_id IN (SELECT surface_id FROM target_surface WHERE target_id = $1))
+               AND NOT EXISTS (SELECT 1 FROM target_surface shown
+                               JOIN target other ON other.id = shown.target_id AND other.retired_s IS NULL
+                               WHERE shown.surface_id = alert.surface_id AND shown.removed_s IS NULL
+                                 AND shown.target_id <> $1)"
+        ))
+        .bind(target)
+        .fetch_all(&self.pools.reader)
+        .await?;
         rows.iter().map(alert).collect()
     }
 

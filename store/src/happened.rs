@@ -2,18 +2,20 @@
 //!
 //! Read when the event is told, not when it happened: an event is a number and some pointers, the rest has one place.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::judged::Occurrence;
-use crate::rows::{word, word_or_none};
+use crate::rows::{in_statements, places, word, word_or_none};
 use crate::words::{
-    Basis, Cause, FindingState, Headline, Impact, Known, OpenedAs, ReachState, Resolution, Severity, SurfaceKind,
-    TargetKind,
+    Basis, Cause, EventKind, FindingState, Headline, Impact, Known, OpenedAs, ReachState, Resolution, Severity,
+    SurfaceKind, TargetKind,
 };
 
 /// An event and what it is about. What is not there any more, or never was, is `None`.
@@ -43,6 +45,9 @@ pub struct Happened {
     pub crawl: Option<AboutCrawl>,
     /// Rules that fire on the surface now, with what clients do about that; of events about findings.
     pub firing: Vec<(String, Option<Impact>)>,
+    /// What matchers read of everybody it is about: of all targets that show the surface, where it is not the one above
+    /// alone, or of those that an incident has struck.
+    pub shown: Facts,
 }
 
 /// A target as messages name it.
@@ -83,6 +88,8 @@ pub struct AboutSurface {
     pub kind: SurfaceKind,
     /// Where it is fetched.
     pub url: String,
+    /// Its host.
+    pub host: Option<String>,
     /// The revision it was judged as.
     pub profile: Option<String>,
     /// How that is known.
@@ -198,6 +205,8 @@ pub struct AboutCrawl {
     pub id: i64,
     /// What it was.
     pub kind: String,
+    /// The source that was walked, by name.
+    pub source: Option<String>,
     /// Surfaces that were to be looked at.
     pub planned: i64,
     /// Of these, looked at.
@@ -250,6 +259,7 @@ impl Store {
                 (Some(_), Some(surface)) => self.firing_on(surface.0).await?,
                 _ => Vec::new(),
             },
+            shown: self.shown(&event).await?,
             finding,
             event,
         };
@@ -258,6 +268,101 @@ impl Store {
             found.previously_resolved_s = span.previously_resolved_s;
         }
         Ok(happened)
+    }
+
+    /// What matchers read of everybody an event is about. Nothing where that is the one target it names.
+    async fn shown(&self, event: &Event) -> Result<Facts> {
+        let incident = event.subject.filter(|_| event.kind.as_str().starts_with("incident."));
+        let Some(incident) = incident else {
+            let Some(surface) = event.surface else { return Ok(Facts::default()) };
+            let targets: Vec<i64> = sqlx::query_scalar(
+                "SELECT target.id
+                 FROM target_surface
+                 JOIN target ON target.id = target_surface.target_id AND target.retired_s IS NULL
+                 WHERE target_surface.surface_id = $1 AND target_surface.removed_s IS NULL
+                 ORDER BY target.id",
+            )
+            .bind(surface.0)
+            .fetch_all(&self.pools.reader)
+            .await?;
+            let is_alone = targets.iter().all(|target| event.target.is_some_and(|named| named.0 == *target));
+            return if is_alone { Ok(Facts::default()) } else { self.facts_of_targets(&targets).await };
+        };
+        // Whoever has left it does not hear of it anew, but hears of its end.
+        let with_those_who_left = i64::from(event.kind != EventKind::IncidentUpdated);
+        let targets: Vec<i64> = sqlx::query_scalar(
+            "SELECT DISTINCT target.id
+             FROM incident_member
+             JOIN target_surface ON target_surface.surface_id = incident_member.surface_id
+                                AND target_surface.removed_s IS NULL
+             JOIN target ON target.id = target_surface.target_id
+             WHERE incident_member.incident_id = $1 AND ($2 = 1 OR incident_member.left_s IS NULL)
+             ORDER BY target.id",
+        )
+        .bind(incident)
+        .bind(with_those_who_left)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let kinds: Vec<String> = sqlx::query_scalar(
+            "SELECT DISTINCT surface.kind
+             FROM incident_member
+             JOIN surface ON surface.id = incident_member.surface_id
+             WHERE incident_member.incident_id = $1 AND ($2 = 1 OR incident_member.left_s IS NULL)
+             ORDER BY surface.kind",
+        )
+        .bind(incident)
+        .bind(with_those_who_left)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut facts = self.facts_of_targets(&targets).await?;
+        facts.0.insert("surface".to_owned(), kinds);
+        Ok(facts)
+    }
+
+    /// What matchers read of any of these targets, each word with all its values.
+    async fn facts_of_targets(&self, targets: &[i64]) -> Result<Facts> {
+        let mut words: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        let mut put = |word, value: Option<String>| words.entry(word).or_default().extend(value);
+        for some in in_statements(targets) {
+            let places = places(1, some.len());
+            let about = format!(
+                "SELECT target.key, target.name, target.kind, target.reach, target.headline, owner.slug, host.name,
+                        source.name
+                 FROM target
+                 JOIN source ON source.id = target.source_id
+                 LEFT JOIN owner ON owner.id = target.owner_id
+                 LEFT JOIN host ON host.id = target.host_id
+                 WHERE target.id IN {places}"
+            );
+            for row in &self.rows_of(about, some).await? {
+                let fields = ["target", "name", "kind", "reach", "headline", "owner", "host", "source"];
+                for (n, field) in fields.into_iter().enumerate() {
+                    put(field, row.try_get(n)?);
+                }
+                put("cohort", Some("all".to_owned()));
+                put("cohort", row.try_get(2)?);
+            }
+            let tags = format!("SELECT DISTINCT key, value FROM tag WHERE target_id IN {places}");
+            for row in &self.rows_of(tags, some).await? {
+                put("tag", Some(tag(row)?));
+            }
+            let cohorts = format!(
+                "SELECT DISTINCT cohort.slug
+                 FROM cohort_member
+                 JOIN cohort ON cohort.id = cohort_member.cohort_id
+                 WHERE cohort_member.target_id IN {places}"
+            );
+            for row in &self.rows_of(cohorts, some).await? {
+                put("cohort", row.try_get(0)?);
+            }
+        }
+        let facts = words.into_iter().map(|(word, values)| (word.to_owned(), values.into_iter().collect()));
+        Ok(Facts(facts.collect()))
+    }
+
+    async fn rows_of(&self, statement: String, ids: &[i64]) -> Result<Vec<AnyRow>> {
+        let query = ids.iter().fold(sqlx::query(AssertSqlSafe(statement)), |query, id| query.bind(*id));
+        Ok(query.fetch_all(&self.pools.reader).await?)
     }
 
     async fn about_target(&self, id: Option<i64>) -> Result<Option<AboutTarget>> {
@@ -306,8 +411,11 @@ impl Store {
     async fn about_surface(&self, id: Option<i64>) -> Result<Option<AboutSurface>> {
         let Some(id) = id else { return Ok(None) };
         let row = sqlx::query(
-            "SELECT id, kind, url, profile, known, headline, n_error, n_warn, reach, reach_reason, reach_since_s, streak
-             FROM surface WHERE id = $1",
+            "SELECT surface.id, kind, url, profile, known, headline, n_error, n_warn, reach, reach_reason, reach_since_s,
+                    streak, host.name
+             FROM surface
+             LEFT JOIN host ON host.id = surface.host_id
+             WHERE surface.id = $1",
         )
         .bind(id)
         .fetch_optional(&self.pools.reader)
@@ -317,6 +425,7 @@ impl Store {
             id: row.try_get(0)?,
             kind: word("surface", row.try_get(1)?)?,
             url: row.try_get(2)?,
+            host: row.try_get(12)?,
             profile: row.try_get(3)?,
             known: word_or_none("surface", row.try_get(4)?)?,
             headline: word("surface", row.try_get(5)?)?,
@@ -502,15 +611,20 @@ impl Store {
 
     async fn about_crawl(&self, id: Option<i64>) -> Result<Option<AboutCrawl>> {
         let Some(id) = id else { return Ok(None) };
-        let row =
-            sqlx::query("SELECT id, kind, planned, done, faults, opened, resolved, regressed FROM crawl WHERE id = $1")
-                .bind(id)
-                .fetch_optional(&self.pools.reader)
-                .await?;
+        let row = sqlx::query(
+            "SELECT crawl.id, crawl.kind, planned, done, faults, opened, resolved, regressed, source.name
+             FROM crawl
+             LEFT JOIN source ON source.id = crawl.source_id
+             WHERE crawl.id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&self.pools.reader)
+        .await?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(AboutCrawl {
             id: row.try_get(0)?,
             kind: row.try_get(1)?,
+            source: row.try_get(8)?,
             planned: row.try_get(2)?,
             done: row.try_get(3)?,
             faults: row.try_get(4)?,
@@ -524,7 +638,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn count_events(&self, after: i64, until: i64) -> Result<Vec<(crate::words::EventKind, i64)>> {
+    pub async fn count_events(&self, after: i64, until: i64) -> Result<Vec<(EventKind, i64)>> {
         let rows =
             sqlx::query("SELECT kind, COUNT(*) FROM event WHERE id > $1 AND id <= $2 GROUP BY kind ORDER BY kind")
                 .bind(after)
@@ -534,7 +648,7 @@ impl Store {
         rows.iter()
             .map(|row| {
                 let kind: i64 = row.try_get(0)?;
-                let kind = crate::words::EventKind::numbered(kind);
+                let kind = EventKind::numbered(kind);
                 Ok((kind.ok_or_else(|| Error::corrupt("event", "kind"))?, row.try_get(1)?))
             })
             .collect()
@@ -559,4 +673,4 @@ fn tag(row: &AnyRow) -> Result<String> {
 /// What matchers read: words by name, such as `owner` and `tag`. Kept with an alert as it was when the alert opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Facts(pub std::collections::BTreeMap<String, Vec<String>>);
+pub struct Facts(pub BTreeMap<String, Vec<String>>);

@@ -358,7 +358,7 @@ impl Store {
         w.commit().await
     }
 
-    /// Closes the row of a crawl.
+    /// Closes the row of a crawl. One that was stopped says nothing: it is neither complete nor a failure.
     ///
     /// # Errors
     /// When the database fails.
@@ -376,11 +376,14 @@ impl Store {
         .execute(w.on())
         .await?;
         let kind = match end.state {
-            CrawlState::Complete => EventKind::CrawlCompleted,
-            CrawlState::Running | CrawlState::Incomplete | CrawlState::Interrupted => EventKind::CrawlDegraded,
+            CrawlState::Complete => Some(EventKind::CrawlCompleted),
+            CrawlState::Running | CrawlState::Incomplete => Some(EventKind::CrawlDegraded),
+            CrawlState::Interrupted => None,
         };
-        let news = News { subject: Some(id.0), note: end.note.clone(), ..News::of(kind) };
-        events::append(&mut w, now_s, news).await?;
+        if let Some(kind) = kind {
+            let news = News { subject: Some(id.0), note: end.note.clone(), ..News::of(kind) };
+            events::append(&mut w, now_s, news).await?;
+        }
         w.commit().await
     }
 

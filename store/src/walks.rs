@@ -1010,7 +1010,8 @@ async fn hold_back(w: &mut Writing, walk: &OpenWalk, absent: i64, known: i64, no
         .bind(note.as_str())
         .execute(w.on())
         .await?;
-    let news = News { subject: Some(walk.crawl), note: Some(note), ..News::of(EventKind::CrawlDegraded) };
+    let (a, b) = (Some(absent), Some(known));
+    let news = News { subject: Some(walk.crawl), a, b, note: Some(note), ..News::of(EventKind::CrawlDegraded) };
     events::append(w, now_s, news).await
 }
 

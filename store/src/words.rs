@@ -114,7 +114,7 @@ words! {
         Complete = "complete",
         /// It ended, but not all was seen.
         Incomplete = "incomplete",
-        /// Its process ended before it did.
+        /// It was stopped, or its process ended, before it did.
         Interrupted = "interrupted",
     }
 }

@@ -3,6 +3,7 @@
 mod hushed;
 mod invariants;
 mod kill;
+mod outages;
 mod receivers;
 mod storm;
 mod support;

@@ -175,10 +175,10 @@ async fn while_crawling_does_not_work_nobody_is_said_to_be_down() {
     }
     let sent = world.messages("alert_group.opened").await;
     assert_eq!(sent.len(), 1, "one message: {sent:?}");
-    assert_eq!(sent[0]["data"]["items"][0]["alert"], "crawl:degraded");
+    assert_eq!(sent[0]["data"]["items"][0]["alert"], "crawl:witness");
     let waiting = world.store.waiting_alerts(1_000).await.unwrap();
     assert_eq!(waiting.len(), 300);
     let keepers: HashSet<Option<String>> = waiting.iter().map(|alert| alert.held_by.clone()).collect();
-    assert_eq!(keepers, HashSet::from([Some("crawl:degraded".to_owned())]));
+    assert_eq!(keepers, HashSet::from([Some("crawl:witness".to_owned())]));
     assert!(waiting[0].why[1].contains("nobody is blamed"), "{:?}", waiting[0].why);
 }

@@ -228,6 +228,14 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         let until = EventId(from.0 + 1);
         let changes =
             [begins(id, "finding:1"), begins(id, "reach:1"), begins(id, "rule:a2a/e:all"), begins(id, "webhook:1")];
+        let throttled = [begins(id, "crawl:throttled:a.example")];
+        assert!(store.take_events(from, from, &throttled, &[], NOON).await.unwrap());
+        sqlx::query("UPDATE surface SET reach = 'throttled'").execute(store.writer()).await.unwrap();
+        store.expire_alerts(NOON + 1).await.unwrap();
+        assert_eq!(open(&store).await.len(), 1, "its host still asks to be left alone");
+        sqlx::query("UPDATE surface SET reach = 'up'").execute(store.writer()).await.unwrap();
+        store.expire_alerts(NOON + 1).await.unwrap();
+        assert!(open(&store).await.is_empty());
         assert!(store.take_events(from, until, &changes, &[message("msg_1", &[to])], NOON).await.unwrap());
         assert!(!store.take_events(from, until, &changes, &[], NOON).await.unwrap(), "somebody else was faster");
         assert!(store.take_events(until, until, &changes[..1], &[], NOON).await.unwrap());
@@ -241,9 +249,11 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert_eq!(waiting.len(), 2);
         assert_eq!(store.open_alerts("finding:1").await.unwrap().len(), 1);
         assert_eq!(store.open_alerts_of(1).await.unwrap().len(), 2);
+        assert!(store.open_alerts_of(2).await.unwrap().is_empty());
+        assert_eq!(store.open_explanations("reach:1").await.unwrap(), [(id, "reach:1".to_owned())]);
         assert_eq!(store.alert(waiting[0].id).await.unwrap().unwrap().key, "finding:1");
         assert_eq!(store.alert(AlertId(99)).await.unwrap(), None);
-        assert_eq!(store.bustle(id, NOON - 1).await.unwrap(), (4, 0));
+        assert_eq!(store.bustle(id, NOON - 1).await.unwrap(), (5, 0));
         assert_eq!(store.targets_alerting(id, "a2a/e").await.unwrap(), 1);
         assert!(!waiting[0].is_host_throttled && !waiting[0].is_surface_down);
 
@@ -315,7 +325,7 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         let ended =
             Group { ended_s: Some(NOON + 70), due_s: None, revision: 2, firing: 0, resolved: 1, ..group.clone() };
         store.tell_groups(&[news(&ended, false, &[], &[waiting[0].id], "msg_3")], &[], NOON + 70).await.unwrap();
-        assert_eq!(store.newest_alerts(i64::MAX, 10).await.unwrap().len(), 4);
+        assert_eq!(store.newest_alerts(i64::MAX, 10).await.unwrap().len(), 5);
         assert!(store.open_groups(10).await.unwrap().is_empty());
         store.remove_route(id, NOON + 80).await.unwrap();
         assert!(open(&store).await.is_empty(), "a route that is gone has no open alerts");

@@ -72,6 +72,15 @@ async fn a_host_that_goes_down_is_one_incident_with_all_its_surfaces() {
         assert_eq!(down.len(), 3);
         assert!(down.iter().all(|event| event.id > opened.id && event.b == Some(incident.id)), "inside the incident");
 
+        let struck = store.happened(opened.clone()).await.unwrap().shown.0;
+        assert_eq!(struck["target"], ["h0.example", "h1.example", "h2.example"], "all whom it has struck");
+        assert_eq!((struck["owner"].as_slice(), struck["surface"].len()), (&["them".to_owned()][..], 1));
+        assert_eq!(
+            (struck["host"].as_slice(), struck["tag"].as_slice()),
+            (&["shared.example".into()][..], &["tier=1".into()][..])
+        );
+        assert!(store.happened(down[0].clone()).await.unwrap().shown.0.is_empty(), "it is named already");
+
         // They answer again one after the other; the incident ends with the last.
         for (n, surface) in (0..).zip(&surfaces[..3]) {
             for later in [0, 90] {

@@ -50,6 +50,12 @@ async fn a_crawl_counts_and_ends() {
         assert_eq!(faults[1].subject.as_deref(), Some("1"));
         assert_eq!(store.source(source).await.unwrap().last_tried_s, Some(NOON));
         assert_eq!(events(&store).await, ["crawl.degraded"]);
+
+        let round = store.start_crawl(CrawlKind::Round, None, None, "me", NOON + 10).await.unwrap();
+        let end = CrawlEnd { state: CrawlState::Interrupted, note: Some("stopped".into()) };
+        store.finish_crawl(round, &end, NOON + 11).await.unwrap();
+        assert_eq!(store.crawl(round).await.unwrap().finished_s, Some(NOON + 11));
+        assert_eq!(events(&store).await, ["crawl.degraded"], "a stop is no degradation");
     })
     .await;
 }
