@@ -101,6 +101,8 @@ pub struct Flag {
     pub x: f64,
     /// Its number.
     pub number: usize,
+    /// Which day that is.
+    pub on: String,
     /// What happened, in few words.
     pub title: String,
 }
@@ -205,15 +207,22 @@ impl Plot {
     #[must_use]
     pub fn flagged(mut self, first_day: i64, moments: &[(i64, String)]) -> Self {
         let width = self.days as f64;
-        let mut within: Vec<(f64, &String)> = moments
+        let mut within: Vec<(f64, &(i64, String))> = moments
             .iter()
-            .map(|(at, title)| ((*at as f64 / 86_400.0 - first_day as f64) * 100.0 / width, title))
+            .map(|moment| ((moment.0 as f64 / 86_400.0 - first_day as f64) * 100.0 / width, moment))
             .filter(|(x, _)| (0.0..=100.0).contains(x))
             .collect();
         within.sort_by(|a, b| a.0.total_cmp(&b.0));
         let skipped = within.len().saturating_sub(FLAGS);
         let kept = within.into_iter().skip(skipped).enumerate();
-        self.flags = kept.map(|(n, (x, title))| Flag { x, number: n + 1, title: title.clone() }).collect();
+        self.flags = kept
+            .map(|(n, (x, (at, title)))| Flag {
+                x,
+                number: n + 1,
+                on: text::day(at.div_euclid(86_400)),
+                title: title.clone(),
+            })
+            .collect();
         self
     }
 }
@@ -652,8 +661,8 @@ mod tests {
             [(20_001 * 86_400, "b".to_owned()), (19_000 * 86_400, "old".to_owned()), (20_000 * 86_400, "a".to_owned())];
         let flags = plot.flagged(20_000, &moments).flags;
         assert_eq!(
-            flags.iter().map(|f| (f.number, f.title.as_str(), f.x)).collect::<Vec<_>>(),
-            [(1, "a", 0.0), (2, "b", 50.0)]
+            flags.iter().map(|f| (f.number, f.on.as_str(), f.title.as_str(), f.x)).collect::<Vec<_>>(),
+            [(1, "4\u{a0}Oct", "a", 0.0), (2, "5\u{a0}Oct", "b", 50.0)]
         );
     }
 

@@ -91,6 +91,21 @@ impl Prose {
     }
 }
 
+/// A name of ours in capitals and underscores, which may be broken after each of them.
+#[askama::filter_fn]
+pub fn breakable(name: impl Display, _: &dyn Values) -> askama::Result<Breakable> {
+    Ok(Breakable { parts: name.to_string().split_inclusive('_').map(str::to_owned).collect() })
+}
+
+/// A name cut where a line may break.
+#[derive(Template)]
+#[template(ext = "html", source = "{% for part in parts %}{{ part }}{% if !loop.last %}<wbr>{% endif %}{% endfor %}")]
+pub struct Breakable {
+    parts: Vec<String>,
+}
+
+impl HtmlSafe for Breakable {}
+
 /// `10,327`.
 #[askama::filter_fn]
 pub fn number(value: impl Given<i64>, _: &dyn Values) -> askama::Result<String> {
@@ -165,6 +180,12 @@ mod tests {
     fn foreign_words_are_escaped_isolated_and_visible() {
         let shown = Foreign::new("<script>\u{202e}x", 80).render().unwrap();
         assert_eq!(shown, "<bdi>&#60;script&#62;⟨U+202E⟩x</bdi>");
+    }
+
+    #[test]
+    fn a_long_name_breaks_after_its_underscores() {
+        let name = Breakable { parts: "A2A_<B>_C".split_inclusive('_').map(str::to_owned).collect() };
+        assert_eq!(name.render().unwrap(), "A2A_<wbr>&#60;B&#62;_<wbr>C");
     }
 
     #[test]

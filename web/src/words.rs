@@ -2,6 +2,8 @@
 
 use plumbline_rules::conversation::Era;
 use plumbline_rules::standing::Access;
+use plumbline_store::deploys::Outcome;
+use plumbline_store::hooks::Origin;
 use plumbline_store::query::{Field, Term};
 use plumbline_store::reach::OutcomeClass;
 use plumbline_store::views::{EventRow, FindingRow, FindingSpan};
@@ -356,19 +358,24 @@ fn ordinal(n: i64) -> String {
 /// Why rules could not look, as the rest of a sentence that begins with how many. A stored word of an older or newer program
 /// is shown as it stands.
 #[must_use]
-pub fn not_evaluated(reason: &str) -> String {
-    let words = match reason {
-        "parent" => "could not look, because a rule before them ended the work on what they look at.",
-        "no-origin" => "need to know where the document came from.",
-        "no-session" => "need the conversation in which the document was obtained.",
-        "no-document" => "need the document, and there was none.",
-        "no-keys" => "need the public keys of the signer.",
-        "cut" => "could not look, because only the beginning of the body was kept.",
-        "off" => "are switched off in the settings.",
-        "not-asked" => "are about what we had no occasion to ask.",
-        other => return format!("could not look: {}.", text::visible(other, 60)),
-    };
-    words.to_owned()
+pub fn not_evaluated(reason: &str, rules: i64) -> String {
+    let of = |one: &'static str, many: &'static str| if rules == 1 { one } else { many };
+    let (need, are) = (of("needs", "need"), of("is", "are"));
+    match reason {
+        "parent" => of(
+            "could not look, because a rule before it ended the work on what it looks at.",
+            "could not look, because a rule before them ended the work on what they look at.",
+        )
+        .to_owned(),
+        "no-origin" => format!("{need} to know where the document came from."),
+        "no-session" => format!("{need} the conversation in which the document was obtained."),
+        "no-document" => format!("{need} the document, and there was none."),
+        "no-keys" => format!("{need} the public keys of the signer."),
+        "cut" => "could not look, because only the beginning of the body was kept.".to_owned(),
+        "off" => format!("{are} switched off in the settings."),
+        "not-asked" => format!("{are} about what we had no occasion to ask."),
+        other => format!("could not look, because {}.", reach_reason(other)),
+    }
 }
 
 /// What an event says, as a sentence without its time. Rule ids stand in backticks.
@@ -403,7 +410,9 @@ pub fn event(event: &EventRow) -> String {
         EventKind::TargetReturned => "Is back in a source".to_owned(),
         EventKind::DocumentChanged => "Serves another document".to_owned(),
         EventKind::DeployRecorded => "A deploy was noticed".to_owned(),
-        EventKind::DeployEvaluated => format!("The deploy turned out {}", text::visible(note, 40)),
+        EventKind::DeployEvaluated => {
+            format!("The deploy {}", note.parse().map_or("is settled", |outcome: Outcome| deploy_did(outcome)))
+        }
         EventKind::IncidentOpened => "An outage shared with others began".to_owned(),
         EventKind::IncidentUpdated => "The shared outage changed".to_owned(),
         EventKind::IncidentResolved => "The shared outage is over".to_owned(),
@@ -421,6 +430,27 @@ pub fn event(event: &EventRow) -> String {
         | EventKind::DiskFull
         | EventKind::DiskRelieved
         | EventKind::Ping => text::opened(&event.kind.as_str().replace(['.', '_'], " ")),
+    }
+}
+
+/// What came of a deploy, after its name.
+#[must_use]
+pub fn deploy_did(outcome: impl Given<Outcome>) -> &'static str {
+    match outcome.given() {
+        Outcome::Clean => "broke nothing and mended nothing",
+        Outcome::Improved => "mended something and broke nothing",
+        Outcome::Regressed => "broke something",
+        Outcome::Mixed => "broke something and mended something else",
+        Outcome::Unreachable => "could not be judged, because nobody answers since",
+    }
+}
+
+/// Where something was made that can be made in more than one place.
+#[must_use]
+pub fn made_in(origin: impl Given<Origin>) -> &'static str {
+    match origin.given() {
+        Origin::File => "the settings file",
+        Origin::Ui => "a page, the API or a command",
     }
 }
 
@@ -585,4 +615,23 @@ pub fn term(term: &Term) -> String {
         field => field.name(),
     };
     format!("{}{name} {said}", if term.is_not { "not " } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rule_is_spoken_of_as_one() {
+        for (reason, rules, said) in [
+            ("off", 1, "is switched off in the settings."),
+            ("off", 2, "are switched off in the settings."),
+            ("no-keys", 1, "needs the public keys of the signer."),
+            ("parent", 1, "could not look, because a rule before it ended the work on what it looks at."),
+            ("auth", 3, "could not look, because it asks for credentials."),
+            ("of-tomorrow", 3, "could not look, because of “of-tomorrow”."),
+        ] {
+            assert_eq!(not_evaluated(reason, rules), said);
+        }
+    }
 }

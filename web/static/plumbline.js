@@ -15,6 +15,14 @@ spoken.setAttribute('role', 'status');
 document.body.append(spoken);
 const say = (text) => { spoken.textContent = text; };
 
+/* The current tab stands within the row of tabs, however narrow that is. */
+
+const tab = one('.tabs [aria-current]');
+if (tab) {
+  const tabs = tab.closest('.tabs');
+  tabs.scrollLeft += tab.getBoundingClientRect().left - tabs.getBoundingClientRect().left - 16;
+}
+
 /* Tips */
 
 const tip = make('div', { className: 'tip', hidden: true });

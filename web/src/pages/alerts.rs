@@ -156,6 +156,24 @@ struct Leading {
     webhooks: Vec<String>,
 }
 
+impl RoutesPage {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        let mut receivers: Vec<&str> = self.routes.iter().flat_map(|one| &one.webhooks).map(String::as_str).collect();
+        receivers.sort_unstable();
+        receivers.dedup();
+        match (self.routes.len() as i64, receivers.len() as i64) {
+            (0, _) => "No alert leads anywhere yet.".to_owned(),
+            (n, 0) => format!("{} to nobody.", text::counted(n, "route leads", "routes lead")),
+            (n, to) => format!(
+                "{} to {}.",
+                text::counted(n, "route leads", "routes lead"),
+                text::counted(to, "receiver", "receivers")
+            ),
+        }
+    }
+}
+
 /// `GET /routes`
 pub async fn routes(visit: Visit, State(state): State<WebState>) -> Result<Response, Error> {
     let endpoints = state.store.endpoints().await?;

@@ -99,16 +99,29 @@ impl AuditPage {
     }
 }
 
+/// A field as people say it: its unit is told with its value.
+fn called(name: &str) -> String {
+    name.strip_suffix("_s").unwrap_or(name).replace('_', " ")
+}
+
+/// A number of seconds as a moment or as a length of time; `None`: it is none.
+fn seconds(name: &str, value: &Value) -> Option<String> {
+    /// No length of time that is set anywhere is this long, and no moment that is noted is so early.
+    const MOMENT: i64 = 1_000_000_000;
+    let seconds = value.as_i64().filter(|_| name.ends_with("_s"))?;
+    Some(if seconds < MOMENT { text::span(seconds) } else { text::moment(seconds) })
+}
+
 fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<(String, String, String)> {
     let members = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
     let (was, is) = (members(before), members(after));
-    let said = |value: Option<&Value>| match value {
+    let said = |name: &str, value: Option<&Value>| match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
+        Some(other) => seconds(name, other).unwrap_or_else(|| other.to_string()),
     };
     let names = was.keys().chain(is.keys().filter(|name| !was.contains_key(*name)));
-    let both = names.map(|name| (name.clone(), said(was.get(name)), said(is.get(name))));
+    let both = names.map(|name| (called(name), said(name, was.get(name)), said(name, is.get(name))));
     both.filter(|(_, was, is)| was != is).collect()
 }
 
@@ -125,5 +138,12 @@ mod tests {
         assert_eq!(changes(Some(&was), Some(&is)), [pair("b", "x", "y"), pair("d", "", "[2]")]);
         assert_eq!(changes(None, Some(&json!({ "a": null, "b": true }))), [pair("b", "", "true")]);
         assert!(changes(None, None).is_empty());
+        let times = json!({ "created_s": 1_796_062_020, "wait_s": 30, "per_minute": 30 });
+        let said = [
+            pair("created", "", "30 Nov 2026, 18:07 UTC"),
+            pair("per minute", "", "30"),
+            pair("wait", "", "30\u{a0}s"),
+        ];
+        assert_eq!(changes(None, Some(&times)), said, "no raw seconds");
     }
 }

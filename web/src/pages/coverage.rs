@@ -110,7 +110,7 @@ fn counts(of: &dyn Fn(&Row) -> bool) -> String {
         .iter()
         .map(|standing| (number(*standing, of), said(*standing)))
         .filter(|(n, _)| *n > 0)
-        .map(|(n, said)| format!("{} {said}", text::number(n as i64)))
+        .map(|(n, (one, many))| text::counted(n as i64, one, many))
         .collect();
     text::listed(&parts)
 }
@@ -120,12 +120,15 @@ fn answer() -> String {
     format!("Of {} rules in four published catalogues {}.", text::number(all as i64), counts(&|_| true))
 }
 
-fn said(standing: Standing) -> &'static str {
+/// The predicate of one row, and of several.
+fn said(standing: Standing) -> (&'static str, &'static str) {
     match standing {
-        Standing::Covered => "are looked for here",
-        Standing::Elsewhere => "are shown in another way",
-        Standing::NotObservable => "are about clients and cannot be seen from a server",
-        Standing::NotYet => "are not looked for yet",
+        Standing::Covered => ("is looked for here", "are looked for here"),
+        Standing::Elsewhere => ("is shown in another way", "are shown in another way"),
+        Standing::NotObservable => {
+            ("is about clients and cannot be seen from a server", "are about clients and cannot be seen from a server")
+        }
+        Standing::NotYet => ("is not looked for yet", "are not looked for yet"),
     }
 }
 

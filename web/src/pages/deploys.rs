@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::filters;
 use crate::page::{Frame, Place, Visit};
 use crate::text;
+use crate::words;
 
 /// Deploys on one page.
 const PAGE: i64 = 50;
@@ -123,7 +124,7 @@ fn answer(deploy: &DeployRow) -> String {
     let settled = match deploy.outcome {
         None => " It is not settled yet.".to_owned(),
         Some(Outcome::Unreachable) => " The target could not be reached afterwards, so nothing is said.".to_owned(),
-        Some(outcome) => format!(" It turned out {outcome}."),
+        Some(outcome) => format!(" It {}.", words::deploy_did(outcome)),
     };
     format!("The deploy{version} at {} {did}.{settled}", text::visible(&deploy.target, 60))
 }
@@ -144,7 +145,12 @@ fn signals(deploy: &DeployRow) -> Vec<(&'static str, String)> {
             SignalKind::Infra => "its certificate, addresses or server software changed",
         };
         let is_silent = signal.from.is_none() && signal.to.is_none();
-        (said, if is_silent { String::new() } else { format!("{} → {}", shown(&signal.from), shown(&signal.to)) })
+        let moved = match (&signal.from, &signal.to) {
+            _ if is_silent => String::new(),
+            (Some(from), Some(to)) if from == to => format!("{} as before", text::visible(to, 60)),
+            (from, to) => format!("{} → {}", shown(from), shown(to)),
+        };
+        (said, moved)
     });
     said.collect()
 }

@@ -18,6 +18,7 @@ use crate::filters;
 use crate::operator::Acted;
 use crate::page::{Frame, Place, Visit};
 use crate::pages::filled;
+use crate::text;
 
 /// The longest silence, in hours.
 const LONGEST_SILENCE_H: i64 = quiet::LONGEST_SILENCE_S / 3_600;
@@ -57,6 +58,58 @@ struct Silenced {
     silence: Silence,
     /// It holds now.
     holds: bool,
+}
+
+impl SilencesPage {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        let mut ends: Vec<i64> = self.silences.iter().filter(|one| one.holds).map(|one| one.silence.ends_s).collect();
+        ends.sort_unstable();
+        let over = (self.silences.len() - ends.len()) as i64;
+        match ends.first() {
+            Some(first) => format!(
+                "{}; the next ends {} UTC.",
+                text::counted(ends.len() as i64, "silence holds", "silences hold"),
+                text::brief(*first, self.as_of_s)
+            ),
+            None if over > 0 => format!(
+                "Nothing is silenced now; {} in the last week.",
+                text::counted(over, "silence ended", "silences ended")
+            ),
+            None => "Nothing is silenced.".to_owned(),
+        }
+    }
+}
+
+impl MaintenancePage {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        let planned = text::counted(self.windows.len() as i64, "window is planned", "windows are planned");
+        let now = self.windows.iter().filter(|one| one.holds).count() as i64;
+        let next = self.windows.iter().flat_map(|one| &one.next).map(|(began, _)| *began);
+        match (self.windows.len(), now, next.filter(|at| *at > self.as_of_s).min()) {
+            (0, ..) => "No maintenance is planned.".to_owned(),
+            (_, 1.., _) => format!("Planned work is going on now; {planned}."),
+            (_, _, Some(at)) => format!("{planned}; the next begins {} UTC.", text::brief(at, self.as_of_s)),
+            (_, _, None) => format!("{planned}, and none comes again."),
+        }
+    }
+}
+
+impl WaiversPage {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        let covered: i64 = self.waivers.iter().map(|one| one.findings as i64).sum();
+        match self.waivers.iter().map(|one| one.waiver.ends_s).min() {
+            None => "No deviation is accepted.".to_owned(),
+            Some(first) => format!(
+                "{} {}; the next ends {} UTC.",
+                text::counted(self.waivers.len() as i64, "waiver accepts", "waivers accept"),
+                text::counted(covered, "open finding", "open findings"),
+                text::brief(first, self.as_of_s)
+            ),
+        }
+    }
 }
 
 /// What a matcher covers.

@@ -3,8 +3,10 @@
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use plumbline_rules::catalogue;
 use plumbline_rules::judge::{Given, Settings};
 use plumbline_rules::requirements::{Answer, Disposition, Level, Requirement, answers, requirements};
+use plumbline_rules::rule::Rule;
 use plumbline_rules::session::{Session, Surface};
 use plumbline_rules::session_judge::judge_session;
 use plumbline_store::ids::SurfaceId;
@@ -168,6 +170,11 @@ fn answer(results: Option<&[Answer]>) -> String {
 }
 
 impl Row {
+    /// What is demanded, as the rule says it that decides; `None`: no rule does.
+    fn demand(&self) -> Option<String> {
+        self.rules.first().and_then(|rule| catalogue::find(rule)).map(Rule::title)
+    }
+
     fn disposition_words(&self) -> &'static str {
         match self.disposition {
             Disposition::Rule => "any endpoint",

@@ -228,6 +228,11 @@ impl RulesPage {
         all.map(|s| (s.as_str(), words::severity(s), self.is_severity(s))).to_vec()
     }
 
+    /// Whether fewer than all rules are asked for, so that nobody has to look for them in a family.
+    fn is_narrowed(&self) -> bool {
+        self.families.iter().map(|family| family.rules.len()).sum::<usize>() < self.all
+    }
+
     fn is_severity(&self, severity: Severity) -> bool {
         let asked = self.asked.severity.as_deref().map(|word| if word == "hint" { "info" } else { word });
         asked == Some(severity.as_str())

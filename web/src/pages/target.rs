@@ -494,12 +494,16 @@ fn unlooked(surfaces: &[SurfaceRow]) -> Vec<(String, String)> {
     }
     let mut said: Vec<(String, String)> = reasons
         .iter()
-        .map(|(reason, count)| (text::counted(*count, "rule", "rules"), words::not_evaluated(reason)))
+        .map(|(reason, count)| (text::counted(*count, "rule", "rules"), words::not_evaluated(reason, *count)))
         .collect();
     if not_applicable > 0 {
         said.push((
             text::counted(not_applicable, "rule", "rules"),
-            "do not apply: they are about another revision or another kind of document.".to_owned(),
+            if not_applicable == 1 {
+                "does not apply: it is about another revision or another kind of document.".to_owned()
+            } else {
+                "do not apply: they are about another revision or another kind of document.".to_owned()
+            },
         ));
     }
     for surface in surfaces.iter().filter(|surface| surface.judged.is_none()) {

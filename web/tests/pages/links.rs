@@ -11,7 +11,7 @@ use crate::support::{NOW, SOUND, World};
 const OF_A_KIND: usize = 4;
 
 /// A world in which documents changed, deploys broke and mended, and hosts failed together.
-async fn lively() -> World {
+pub async fn lively() -> World {
     let world = World::full().await;
     let crawl = CrawlId(1);
     let broken = SOUND.replace("\"protocolBinding\": \"JSONRPC\", ", "").replace("Tide Tables", "Tide Tables Two");

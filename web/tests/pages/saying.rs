@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use plumbline_store::CrawlId;
 use plumbline_store::hooks::{Mode, NewEndpoint, Origin};
 
+use crate::links::lively;
 use crate::support::{NOW, SOUND, World};
 
 /// A card that was sound and then fell silent.
@@ -174,4 +175,73 @@ async fn a_cohort_is_called_by_a_name_that_fits_a_sentence() {
     assert!(words.contains("Targets of harbour owner:harbour") && words.contains("By owner"), "{words}");
     let one = world.get("/cohorts/owner-harbour").await.words();
     assert!(one.contains("Of targets of harbour nothing could be judged yet."), "{one}");
+}
+
+#[tokio::test]
+async fn no_page_speaks_of_one_as_of_many_or_in_words_of_the_database() {
+    let world = lively().await;
+    let mut pages = world.pages().await;
+    pages
+        .extend(["/rules/coverage", "/rules/mcp-requirements", "/routes", "/waivers", "/deploys/1"].map(str::to_owned));
+    for page in pages {
+        let words = world.get(&page).await.words();
+        for wrong in [
+            " 1 are ",
+            "\n1 are ",
+            "1 rule are",
+            "1 rule need ",
+            "1 rule do ",
+            "1 hint that count ",
+            "turned out",
+            "a2a-card",
+        ] {
+            // What is checked may be named as the form names it.
+            let is_said = words.contains(wrong) && !(page == "/check" || page == "/api");
+            assert!(!is_said, "{page} says {wrong:?} in\n{words}");
+        }
+    }
+    let coverage = world.get("/rules/coverage").await;
+    assert!(coverage.body.contains("_<wbr>"), "a long name may be broken after each underscore");
+    assert!(coverage.words().contains("1 is shown in another way"), "{}", coverage.words());
+}
+
+#[tokio::test]
+async fn what_keeps_quiet_says_how_much_and_until_when() {
+    let world = World::full().await;
+    let send = |path: &'static str, form: &'static str| {
+        let request = axum::http::Request::post(path)
+            .header(axum::http::header::HOST, "127.0.0.1:8080")
+            .header(axum::http::header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .extension(axum::extract::ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 9))))
+            .body(axum::body::Body::from(form))
+            .unwrap();
+        world.ask(request)
+    };
+    for (path, form, said) in [
+        ("/silences", "match=owner%3Aharbour&reason=x&hours=4", "1 silence holds; the next ends 22:07 UTC."),
+        (
+            "/waivers",
+            "rule=a2a%2F*&match=owner%3Aharbour&reason=Known&days=30",
+            "1 waiver accepts 1 open finding; the next ends 30 Dec, 18:07 UTC.",
+        ),
+        (
+            "/maintenance",
+            "title=Backups&match=owner%3Aharbour&zone=UTC&cron=0+3+*+*+*&minutes=60",
+            "1 window is planned; the next begins 1 Dec, 03:00 UTC.",
+        ),
+    ] {
+        assert_eq!(send(path, form).await.status, StatusCode::SEE_OTHER, "{path}");
+        let words = world.get(path).await.words();
+        assert!(words.contains(said), "{said}: {words}");
+    }
+}
+
+#[tokio::test]
+async fn the_rules_are_folded_by_family_until_fewer_are_asked_for() {
+    let world = World::empty().await;
+    let all = world.get("/rules").await.body;
+    assert!(all.contains("<a href=\"#f-a2a\">") && all.contains("<details class=\"fold\">"));
+    assert!(!all.contains("<details class=\"fold\" open>"));
+    let some = world.get("/rules?q=binding").await.body;
+    assert!(some.contains("<details class=\"fold\" open>") && !some.contains("<details class=\"fold\">"));
 }
