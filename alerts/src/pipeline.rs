@@ -4,8 +4,9 @@
 //! The first half ([`take`]) runs once for each event. The second ([`hold`], [`gather`], [`compose`]) looks at what was not
 //! told yet whenever something may have changed, so that an alert that was held is told when what held it is over.
 //!
-//! A storm: when more than [`STORM`] alerts open on a route within its interval, at most [`MOST_IN_STORM`] groups are told in
-//! that time, the gravest by themselves and the rest in one.
+//! A storm: when more than [`STORM`] alerts open within a route's interval for one receiver, it is sent at most
+//! [`MOST_IN_STORM`] messages in that time, of whatever routes and whether groups are new or known: the gravest by themselves and
+//! the rest in one. Ends of groups are not counted: each is owed to whoever heard of the beginning.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,17 +15,17 @@ use plumbline_store::alerting::{
 };
 use plumbline_store::happened::{Facts, Happened};
 use plumbline_store::words::{Cause, EventKind, OpenedAs, Resolution};
-use plumbline_store::{AlertId, GroupId};
+use plumbline_store::{AlertId, EndpointId, GroupId};
 
 use crate::matcher::Matcher;
 use crate::payload::{self, cut};
 use crate::quiet::covers;
 use crate::zones::{self, QuietHours};
 
-/// Alerts of one route within its interval beyond which it is a storm.
+/// Alerts for one receiver within a route's interval beyond which it is a storm.
 pub const STORM: i64 = 20;
 
-/// Groups that are told within an interval while it is one.
+/// Messages that a receiver is sent within an interval while it is one.
 pub const MOST_IN_STORM: i64 = 3;
 
 /// Targets that fail a rule from which on they are told by the rule and not each by itself.
@@ -371,10 +372,10 @@ pub fn calm_silences(silences: &[(Silence, Matcher)], now_s: i64) -> Vec<i64> {
 /// What is known of a route's last minutes.
 #[derive(Debug, Clone, Default)]
 pub struct Bustle {
-    /// Alerts that opened within its interval, those that wait included.
+    /// Alerts that opened within its interval, those that wait included, on it and on all that lead to the same receivers.
     pub opened: i64,
-    /// Groups first told within its interval.
-    pub told: i64,
+    /// Messages that its busiest receiver may still be sent within its interval, if this is a storm.
+    pub room: i64,
     /// Targets with an open alert, by rule.
     pub by_rule: HashMap<String, i64>,
     /// Open groups of the route.
@@ -396,7 +397,7 @@ pub struct Batch {
 #[must_use]
 pub fn gather(route: &Route, waiting: Vec<Alert>, bustle: &Bustle, now_s: i64) -> (Vec<Batch>, Vec<Kept>) {
     // What a storm left over is still one, after the storm as well.
-    let many = bustle.opened.max(i64::try_from(waiting.len()).unwrap_or(i64::MAX));
+    let is_storm = is_storm(bustle, waiting.len());
     let mut batches: BTreeMap<(ByWhat, String), Vec<Alert>> = BTreeMap::new();
     for alert in waiting {
         batches.entry(key_of(&alert, bustle)).or_default().push(alert);
@@ -414,12 +415,18 @@ pub fn gather(route: &Route, waiting: Vec<Alert>, bustle: &Bustle, now_s: i64) -
             )),
         }
     }
-    if many > STORM {
+    if is_storm {
         let (told, held) = brake(route, ready, bustle, now_s);
         kept.extend(held);
         ready = told;
     }
     (ready, kept)
+}
+
+/// Whether so many alerts at once are a storm.
+#[must_use]
+pub fn is_storm(bustle: &Bustle, waiting: usize) -> bool {
+    bustle.opened.max(i64::try_from(waiting).unwrap_or(i64::MAX)) > STORM
 }
 
 fn key_of(alert: &Alert, bustle: &Bustle) -> (ByWhat, String) {
@@ -448,22 +455,20 @@ fn waits_until(route: &Route, batch: &Batch, bustle: &Bustle, now_s: i64) -> Opt
     (until_s > now_s).then_some(until_s.min(longest))
 }
 
-/// Keeps a storm to a few messages: the gravest groups by themselves, the rest in one.
+/// Keeps a storm to a few messages: the gravest groups by themselves, known or not, the rest in one.
 fn brake(route: &Route, ready: Vec<Batch>, bustle: &Bustle, now_s: i64) -> (Vec<Batch>, Vec<Kept>) {
-    let is_known = |batch: &Batch| bustle.groups.contains_key(&(batch.by, batch.key.clone()));
-    let (mut told, fresh): (Vec<Batch>, Vec<Batch>) = ready.into_iter().partition(is_known);
-    let room = usize::try_from(MOST_IN_STORM - bustle.told).unwrap_or(0);
-    if fresh.len() <= room {
-        told.extend(fresh);
-        return (told, Vec::new());
+    let room = usize::try_from(bustle.room).unwrap_or(0);
+    if ready.len() <= room {
+        return (ready, Vec::new());
     }
-    let mut fresh = fresh.into_iter();
-    told.extend(fresh.by_ref().take(room.saturating_sub(1)));
-    let rest: Vec<Alert> = fresh.flat_map(|batch| batch.alerts).collect();
-    let storm = Batch { by: ByWhat::Storm, key: STORM_KEY.to_owned(), alerts: sorted(rest) };
-    let may_open = room > 0 && !is_known(&storm);
-    let may_join = is_known(&storm) && waits_until(route, &storm, bustle, now_s).is_none();
-    if may_open || may_join {
+    let storm = Batch { by: ByWhat::Storm, key: STORM_KEY.to_owned(), alerts: Vec::new() };
+    let may_join = waits_until(route, &storm, bustle, now_s).is_none();
+    let is_known = bustle.groups.contains_key(&(ByWhat::Storm, STORM_KEY.to_owned()));
+    let is_told = room > 0 && (may_join || !is_known);
+    let mut ready = ready.into_iter();
+    let mut told: Vec<Batch> = ready.by_ref().take(room - usize::from(is_told)).collect();
+    let storm = Batch { alerts: sorted(ready.flat_map(|batch| batch.alerts).collect()), ..storm };
+    if is_told {
         told.push(storm);
         return (told, Vec::new());
     }
@@ -599,6 +604,57 @@ pub fn compose(
             (false, true) => EventKind::AlertGroupResolved,
         },
     })))
+}
+
+/// What one receiver of a group, or several alike, are told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Who.
+    pub to: Vec<EndpointId>,
+    /// Opened, updated or resolved, as they see it.
+    pub kind: EventKind,
+    /// Alerts of which they hear for the first time.
+    pub opens: Vec<AlertId>,
+    /// Alerts of whose end they hear.
+    pub ends: Vec<AlertId>,
+    /// What their message lists.
+    pub lists: Vec<Alert>,
+}
+
+/// Who is told what of a group: whoever hears of it now, also late, hears of all that holds; of an end hears whoever was told of
+/// its beginning, and nobody else. `told` is what each was told before, `hears` who may be told of something new.
+#[must_use]
+pub fn parts(telling: &Telling, told: &BTreeMap<EndpointId, BTreeSet<AlertId>>, hears: &[EndpointId]) -> Vec<Part> {
+    let everybody: BTreeSet<EndpointId> = told.keys().chain(hears).copied().collect();
+    let mut parts: Vec<Part> = Vec::new();
+    for to in everybody {
+        let Some(part) = part(telling, to, told.get(&to), hears.contains(&to)) else { continue };
+        match parts.iter_mut().find(|one| one.kind == part.kind && one.opens == part.opens && one.lists == part.lists) {
+            Some(alike) => alike.to.push(to),
+            None => parts.push(part),
+        }
+    }
+    parts
+}
+
+fn part(telling: &Telling, to: EndpointId, told: Option<&BTreeSet<AlertId>>, hears: bool) -> Option<Part> {
+    let knows = |alert: &Alert| told.is_some_and(|told| told.contains(&alert.id));
+    let is_said = |alert: &&Alert| knows(alert) || hears && alert.ended_s.is_none();
+    let lists: Vec<Alert> = telling.lists.iter().filter(is_said).cloned().collect();
+    let opens: Vec<AlertId> = lists.iter().filter(|alert| !knows(alert)).map(|alert| alert.id).collect();
+    let ends: Vec<AlertId> = lists.iter().filter(|alert| alert.ended_s.is_some()).map(|alert| alert.id).collect();
+    let is_resolved = telling.kind == EventKind::AlertGroupResolved;
+    let is_repeat = hears && telling.opens.is_empty() && telling.ends.is_empty();
+    let has_news = !opens.is_empty() || !ends.is_empty() || is_repeat && !lists.is_empty();
+    if !(has_news || is_resolved && told.is_some()) {
+        return None;
+    }
+    let kind = match (told.is_some(), is_resolved) {
+        (false, _) => EventKind::AlertGroupOpened,
+        (true, false) => EventKind::AlertGroupUpdated,
+        (true, true) => EventKind::AlertGroupResolved,
+    };
+    Some(Part { to: vec![to], kind, opens, ends, lists })
 }
 
 /// Why a group that was told is not repeated: each of its alerts is taken on, or would be kept if it had not been told yet.

@@ -4,15 +4,16 @@
 //! A kill between the two, or before either, loses nothing: the cursor says where to go on, and an alert that was not told
 //! is still waiting.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumbline_store::alerting::{Alert, ByWhat, Group, GroupNews, Kept, READER};
+use plumbline_store::alerting::{Alert, ByWhat, Group, GroupNews, Kept, READER, Share};
 use plumbline_store::happened::Facts;
 use plumbline_store::hooks::{Endpoint, EndpointState, Mode, NewMessage};
 use plumbline_store::words::EventKind;
-use plumbline_store::{EndpointId, Error, EventId, GroupId, RouteId, Store};
+use plumbline_store::{AlertId, EndpointId, Error, EventId, GroupId, RouteId, Store};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +23,7 @@ use crate::formats::Format;
 use crate::matcher::{Matcher, wants_type};
 use crate::message_id::Ids;
 use crate::payload::{self, Source};
-use crate::pipeline::{self, Bustle, Decision, Effect, Quiet, ReadRoute, Telling};
+use crate::pipeline::{self, Bustle, Decision, Effect, Part, Quiet, ReadRoute, Telling};
 use crate::{waiving, working};
 
 /// Events read at a time.
@@ -257,24 +258,29 @@ impl Teller {
         if waiting.is_empty() && due.is_empty() {
             return Ok(false);
         }
-        let endpoints = self.store.endpoints().await?;
         let mut session = Session {
             quiet: self.quiet(now_s).await?,
-            endpoints,
+            endpoints: self.store.endpoints().await?,
             next: self.store.next_group().await?,
             news: Vec::new(),
             kept: Vec::new(),
             hushed: Vec::new(),
             later: Vec::new(),
+            sent: BTreeMap::new(),
+            lately: HashMap::new(),
         };
+        // Whoever has waited longest comes first: in a storm there is not room for all.
+        let mut routes: Vec<&ReadRoute> = routes.iter().collect();
+        let oldest =
+            |route: &&ReadRoute| waiting.get(&route.route.id).and_then(|all| all.iter().map(|a| a.opened_s).min());
+        routes.sort_by_key(|route| oldest(route).unwrap_or(i64::MAX));
         for route in &routes {
             let mine = waiting.remove(&route.route.id).unwrap_or_default();
             let due: Vec<&Group> = due.iter().filter(|group| group.route == route.route.id).collect();
             self.route(route, mine, &due, &mut session, now_s).await?;
         }
-        // A group whose route is gone has nothing to say.
         for group in due.iter().filter(|group| !routes.iter().any(|route| route.route.id == group.route)) {
-            session.later.push((group.id, None));
+            self.tell_removed(group, &mut session, now_s).await?;
         }
         session.kept.retain(|kept| !session.news.iter().any(|one| one.opens.contains(&kept.alert)));
         self.note_matches(&session, now_s).await?;
@@ -284,9 +290,13 @@ impl Teller {
         for (group, due_s) in &session.later {
             self.store.postpone_group(*group, *due_s).await?;
         }
-        let told = session.news.iter().any(|one| one.message.is_some());
-        if !session.news.is_empty() || !session.kept.is_empty() {
-            self.store.tell_groups(&session.news, &session.kept, now_s).await?;
+        let told = session.news.iter().any(|one| !one.messages.is_empty());
+        if session.news.is_empty() && session.kept.is_empty() {
+            return Ok(false);
+        }
+        if !self.store.tell_groups(&session.news, &session.kept, now_s).await? {
+            tracing::warn!("alerts have moved while they were told; they are looked at again");
+            return Ok(false);
         }
         Ok(told)
     }
@@ -308,7 +318,7 @@ impl Teller {
                 None => free.push(alert),
             }
         }
-        let bustle = self.bustle(route, &free, now_s).await?;
+        let bustle = self.bustle(route, &free, session, now_s).await?;
         let (batches, kept) = pipeline::gather(&route.route, free.clone(), &bustle, now_s);
         let news = kept.into_iter().filter(|kept| {
             free.iter().all(|alert| alert.id != kept.alert || alert.why != kept.why || alert.held_by != kept.held_by)
@@ -321,97 +331,142 @@ impl Teller {
                 done.insert(group.id);
             }
             let new = (session.next, batch.by, batch.key.as_str());
-            self.tell(route, group, new, batch.alerts, session, now_s).await?;
+            let look = self.look(route, group, new, batch.alerts, &session.quiet, now_s).await?;
+            self.decide(route, look, session, now_s);
         }
+        let mut again = Vec::new();
         for group in due.iter().filter(|group| !done.contains(&group.id)) {
-            self.tell(route, Some(group), (group.id, group.by, &group.key), Vec::new(), session, now_s).await?;
+            let new = (group.id, group.by, group.key.as_str());
+            again.push(self.look(route, Some(group), new, Vec::new(), &session.quiet, now_s).await?);
+        }
+        let changes = again.iter().filter(|look| look.is_update(true)).count();
+        let is_storm = pipeline::is_storm(&bustle, changes);
+        if is_storm {
+            self.count_sent(route, session, now_s).await?;
+            // Whoever was told longest ago comes first: none waits for ever.
+            again.sort_by_key(|look| look.told_s);
+        }
+        for look in again {
+            let is_room = !is_storm || !look.is_update(false) || room(route, session) > 0;
+            let later = Decision::Later(now_s + route.route.is.interval_s.max(1));
+            let look = if is_room { look } else { Look { decision: Some(later), ..look } };
+            self.decide(route, look, session, now_s);
         }
         Ok(())
     }
 
-    async fn tell(
+    /// A group of a route that was taken away: whoever was told of it is told that it is over.
+    async fn tell_removed(&self, group: &Group, session: &mut Session, now_s: i64) -> Result<(), Error> {
+        let Some(route) = self.store.removed_route(group.route).await? else {
+            session.later.push((group.id, None));
+            return Ok(());
+        };
+        let route = ReadRoute { route, matcher: Matcher::default(), quiet: None };
+        let new = (group.id, group.by, group.key.as_str());
+        let mut look = self.look(&route, Some(group), new, Vec::new(), &session.quiet, now_s).await?;
+        if let Some(Decision::Tell(telling)) = &mut look.decision {
+            let said = &mut telling.group.summary;
+            *said = payload::cut(&format!("{said}; the route {} was removed", route.route.is.slug), 300);
+        }
+        self.decide(&route, look, session, now_s);
+        Ok(())
+    }
+
+    /// Reads a group and composes what is said of it.
+    async fn look(
         &self,
         route: &ReadRoute,
         group: Option<&Group>,
         new: (GroupId, ByWhat, &str),
         fresh: Vec<Alert>,
-        session: &mut Session,
+        quiet: &Quiet,
         now_s: i64,
-    ) -> Result<(), Error> {
-        let members = match group {
-            Some(group) => self.store.members(group.id).await?,
-            None => Vec::new(),
+    ) -> Result<Look, Error> {
+        let (members, told) = match group {
+            Some(group) => (self.store.members(group.id).await?, self.store.told_each(group.id).await?),
+            None => (Vec::new(), BTreeMap::new()),
         };
-        let told: Vec<Alert> = members.iter().filter(|alert| alert.ended_s.is_none()).cloned().collect();
-        let after = after_silences(fresh.iter().chain(&told), &session.quiet, now_s);
-        match pipeline::compose(route, group, new, members, &fresh, &session.quiet, now_s) {
+        let holding: Vec<Alert> = members.iter().filter(|alert| alert.ended_s.is_none()).cloned().collect();
+        let after = after_silences(fresh.iter().chain(&holding), quiet, now_s);
+        let decision = pipeline::compose(route, group, new, members, &fresh, quiet, now_s);
+        let (group, told_s) = (group.map(|group| group.id), group.and_then(|group| group.told_s));
+        Ok(Look { group, told_s, told, after, decision })
+    }
+
+    fn decide(&self, route: &ReadRoute, look: Look, session: &mut Session, now_s: i64) {
+        match look.decision {
             None => {}
             Some(Decision::Quiet(due_s, kept)) => {
                 session.hushed.extend(kept);
-                if let Some(group) = group {
-                    session.later.push((group.id, Some(due_s)));
-                }
+                session.later.extend(look.group.map(|group| (group, Some(due_s))));
             }
-            Some(Decision::Later(due_s)) => {
-                if let Some(group) = group {
-                    session.later.push((group.id, Some(due_s)));
-                }
-            }
+            Some(Decision::Later(due_s)) => session.later.extend(look.group.map(|group| (group, Some(due_s)))),
             Some(Decision::Tell(telling)) => {
                 if telling.is_new {
                     session.next = GroupId(session.next.0 + 1);
                 }
-                let to = match group {
-                    Some(group) => self.store.told_of(group.id).await?,
-                    None => receivers(route, &telling, &session.endpoints),
-                };
-                let news = self.news(route, &telling, &fresh, to, &after, now_s);
-                session.news.push(news);
+                let hears = hearers(route, &telling, &look.told, &session.endpoints);
+                let parts = pipeline::parts(&telling, &look.told, &hears);
+                for part in parts.iter().filter(|part| part.kind != EventKind::AlertGroupResolved) {
+                    for to in &part.to {
+                        *session.sent.entry(*to).or_default() += 1;
+                    }
+                }
+                session.news.push(self.news(route, &telling, &parts, &look.after, now_s));
             }
         }
-        Ok(())
     }
 
     fn news(
         &self,
         route: &ReadRoute,
         telling: &Telling,
-        opened: &[Alert],
-        to: Vec<EndpointId>,
+        parts: &[Part],
         after: &[(i64, String)],
         now_s: i64,
     ) -> GroupNews {
-        let lists: Vec<&Alert> = telling.lists.iter().collect();
-        let said: Vec<String> = after.iter().map(|(_, said)| said.clone()).collect();
-        let data = payload::group_data(&route.route.is.slug, &telling.group, &lists, &said, &self.source);
-        let kind = telling.kind.as_str();
-        let told = if to.is_empty() {
+        let told = if parts.is_empty() {
             "Told to nobody: the route leads to no receiver.".to_owned()
         } else {
             format!("Told in group {} at {}.", telling.group.id, payload::rfc3339(now_s))
         };
-        let opened =
-            opened.iter().map(|alert| (alert.id, alert.why.iter().take(1).cloned().chain([told.clone()]).collect()));
-        let freed = telling.lists.iter().filter(|alert| telling.freed.contains(&alert.id));
-        let why = opened.chain(freed.map(|alert| (alert.id, pipeline::told_so_far(alert))));
+        let is_first = |alert: &&Alert| {
+            let is_late = alert.why.iter().any(|said| said.starts_with("Told to nobody"));
+            telling.opens.contains(&alert.id) || is_late && parts.iter().any(|part| part.opens.contains(&alert.id))
+        };
+        let why = |alert: &Alert| {
+            if is_first(&alert) {
+                return Some((alert.id, alert.why.iter().take(1).cloned().chain([told.clone()]).collect()));
+            }
+            telling.freed.contains(&alert.id).then(|| (alert.id, pipeline::told_so_far(alert)))
+        };
         GroupNews {
-            message: (!to.is_empty()).then(|| NewMessage {
-                id: self.ids.next((self.clock)()),
-                kind: kind.to_owned(),
-                event: None,
-                group: Some(telling.group.id.0),
-                at_s: now_s,
-                body: payload::body(kind, now_s, &self.source, &data),
-                to,
-            }),
+            messages: parts.iter().map(|part| self.share(route, telling, part, after, now_s)).collect(),
             group: telling.group.clone(),
             is_new: telling.is_new,
             opens: telling.opens.clone(),
             ends: telling.ends.clone(),
-            why: why.collect(),
+            why: telling.lists.iter().filter_map(why).collect(),
             kind: telling.kind,
             after_silences: after.iter().map(|(id, _)| *id).collect(),
         }
+    }
+
+    fn share(&self, route: &ReadRoute, telling: &Telling, part: &Part, after: &[(i64, String)], now_s: i64) -> Share {
+        let lists: Vec<&Alert> = part.lists.iter().collect();
+        let said: Vec<String> = after.iter().map(|(_, said)| said.clone()).collect();
+        let data = payload::group_data(&route.route.is.slug, &telling.group, &lists, &said, &self.source);
+        let kind = part.kind.as_str();
+        let message = NewMessage {
+            id: self.ids.next((self.clock)()),
+            kind: kind.to_owned(),
+            event: None,
+            group: Some(telling.group.id.0),
+            at_s: now_s,
+            body: payload::body(kind, now_s, &self.source, &data),
+            to: part.to.clone(),
+        };
+        Share { message, opens: part.opens.clone(), ends: part.ends.clone() }
     }
 
     async fn routes(&self) -> Result<Vec<ReadRoute>, Error> {
@@ -472,13 +527,23 @@ impl Teller {
         Ok(quiet)
     }
 
-    async fn bustle(&self, route: &ReadRoute, free: &[Alert], now_s: i64) -> Result<Bustle, Error> {
-        if free.is_empty() {
-            return Ok(Bustle::default());
-        }
+    async fn bustle(
+        &self,
+        route: &ReadRoute,
+        free: &[Alert],
+        session: &mut Session,
+        now_s: i64,
+    ) -> Result<Bustle, Error> {
         let id = route.route.id;
-        let (opened, told) = self.store.bustle(id, now_s - route.route.is.interval_s).await?;
-        let mut bustle = Bustle { opened, told, ..Bustle::default() };
+        let opened = self.store.bustle(id, now_s - route.route.is.interval_s, now_s).await?;
+        let mut bustle = Bustle { opened, ..Bustle::default() };
+        if free.is_empty() {
+            return Ok(bustle);
+        }
+        if pipeline::is_storm(&bustle, free.len()) {
+            self.count_sent(route, session, now_s).await?;
+            bustle.room = room(route, session);
+        }
         let rules: BTreeSet<&String> = free.iter().filter_map(|alert| alert.rule.as_ref()).collect();
         let mut keys: BTreeSet<(ByWhat, String)> = free.iter().map(|alert| alert.by.clone()).collect();
         for rule in rules {
@@ -492,6 +557,15 @@ impl Teller {
             }
         }
         Ok(bustle)
+    }
+
+    /// Counts what every receiver was sent within the interval of a route.
+    async fn count_sent(&self, route: &ReadRoute, session: &mut Session, now_s: i64) -> Result<(), Error> {
+        let interval_s = route.route.is.interval_s;
+        if let Entry::Vacant(unknown) = session.lately.entry(interval_s) {
+            unknown.insert(self.store.sent_lately(now_s - interval_s, now_s).await?);
+        }
+        Ok(())
     }
 
     /// Notes which silences matched.
@@ -549,6 +623,39 @@ struct Session {
     /// Alerts that were told and are not repeated.
     hushed: Vec<Kept>,
     later: Vec<(GroupId, Option<i64>)>,
+    /// Messages that this look sends each receiver, ends of groups left out.
+    sent: BTreeMap<EndpointId, i64>,
+    /// What they were sent before it, by the interval that counts.
+    lately: HashMap<i64, BTreeMap<EndpointId, i64>>,
+}
+
+/// What is to be said of one group, or of one that is about to be.
+struct Look {
+    group: Option<GroupId>,
+    told_s: Option<i64>,
+    /// Who was told of which of its members.
+    told: BTreeMap<EndpointId, BTreeSet<AlertId>>,
+    /// Silences that are over, and what is said of them.
+    after: Vec<(i64, String)>,
+    decision: Option<Decision>,
+}
+
+impl Look {
+    /// Whether it goes on and is told of again; of `changes` only those that are not mere repeats.
+    fn is_update(&self, changes: bool) -> bool {
+        let Some(Decision::Tell(telling)) = &self.decision else { return false };
+        telling.kind == EventKind::AlertGroupUpdated && !(changes && telling.ends.is_empty())
+    }
+}
+
+/// Messages that the busiest receiver of a route may still be sent in a storm.
+fn room(route: &ReadRoute, session: &Session) -> i64 {
+    let lately = session.lately.get(&route.route.is.interval_s);
+    let sent = |to: &EndpointId| {
+        let before = lately.and_then(|lately| lately.get(to)).copied().unwrap_or(0);
+        before + session.sent.get(to).copied().unwrap_or(0)
+    };
+    pipeline::MOST_IN_STORM - route.route.endpoints.iter().map(sent).max().unwrap_or(0)
 }
 
 /// Whether anybody could want an event of that kind: most events of a first crawl are for nobody.
@@ -584,15 +691,22 @@ fn wanting(
         .collect()
 }
 
-/// Where a new group is sent: where its route leads, less a receiver that it is about, less pagers for what wakes nobody.
-fn receivers(route: &ReadRoute, telling: &Telling, endpoints: &[Endpoint]) -> Vec<EndpointId> {
+/// Who hears of what is new in a group: where its route leads, less a receiver that it is about, less pagers for what wakes
+/// nobody, unless they were told of the group already.
+fn hearers(
+    route: &ReadRoute,
+    telling: &Telling,
+    told: &BTreeMap<EndpointId, BTreeSet<AlertId>>,
+    endpoints: &[Endpoint],
+) -> Vec<EndpointId> {
     let is_about = |id: EndpointId| telling.lists.iter().all(|alert| alert.key == format!("webhook:{id}"));
     let is_quiet = telling.group.severity == plumbline_store::alerting::Grade::Info;
     let is_fit = |id: &EndpointId| {
         let endpoint = endpoints.iter().find(|endpoint| endpoint.id == *id);
         endpoint.is_some_and(|endpoint| {
             let is_pager = endpoint.is.format.parse().is_ok_and(Format::is_pager);
-            endpoint.state != EndpointState::Disabled && !(is_pager && is_quiet) && !is_about(*id)
+            let is_woken = !(is_pager && is_quiet) || told.contains_key(id);
+            endpoint.state != EndpointState::Disabled && is_woken && !is_about(*id)
         })
     };
     route.route.endpoints.iter().copied().filter(is_fit).collect()

@@ -4,6 +4,8 @@
 //! messages for programs, together with the cursor; [`Store::tell_groups`] turns waiting alerts into groups and messages for
 //! people. Everything else here reads, or is what a person asks for.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use plumbline_rules::words;
 use serde::Serialize;
 use sqlx::Row;
@@ -288,12 +290,23 @@ pub struct GroupNews {
     pub ends: Vec<AlertId>,
     /// Sentences to keep with the alerts told for the first time, and with those that may be repeated again.
     pub why: Vec<(AlertId, Vec<String>)>,
-    /// What is sent; `None`: nobody hears of it.
-    pub message: Option<NewMessage>,
+    /// What is sent; empty: nobody hears of it.
+    pub messages: Vec<Share>,
     /// The event that feeds tell.
     pub kind: EventKind,
     /// Silences that had kept a member quiet and are over: this says so.
     pub after_silences: Vec<i64>,
+}
+
+/// What one receiver of a group, or several alike, are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// What is sent.
+    pub message: NewMessage,
+    /// Alerts of which they hear for the first time.
+    pub opens: Vec<AlertId>,
+    /// Alerts of whose end they hear.
+    pub ends: Vec<AlertId>,
 }
 
 /// What becomes of an alert that is not told.
@@ -483,6 +496,27 @@ fn group(row: &AnyRow) -> Result<Group> {
     })
 }
 
+/// A route, without where it leads.
+fn route(row: &AnyRow) -> Result<Route> {
+    Ok(Route {
+        id: RouteId(row.try_get(0)?),
+        is: NewRoute {
+            slug: row.try_get(1)?,
+            title: row.try_get(2)?,
+            matcher: row.try_get(4)?,
+            min_severity: word("route", row.try_get(5)?)?,
+            include_baseline: row.try_get::<i64, _>(6)? != 0,
+            include_rule_changes: row.try_get::<i64, _>(7)? != 0,
+            wait_s: row.try_get(8)?,
+            interval_s: row.try_get(9)?,
+            repeat_s: row.try_get(10)?,
+            quiet_hours: row.try_get(11)?,
+        },
+        origin: word("route", row.try_get(3)?)?,
+        endpoints: Vec::new(),
+    })
+}
+
 fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::corrupt("list", error))
 }
@@ -573,32 +607,31 @@ impl Store {
         .await?;
         let mut routes = Vec::with_capacity(rows.len());
         for row in &rows {
-            let id: i64 = row.try_get(0)?;
-            let mut endpoints = Vec::new();
+            let mut found = route(row)?;
             for lead in &leads {
-                if lead.try_get::<i64, _>(0)? == id {
-                    endpoints.push(EndpointId(lead.try_get(1)?));
+                if lead.try_get::<i64, _>(0)? == found.id.0 {
+                    found.endpoints.push(EndpointId(lead.try_get(1)?));
                 }
             }
-            routes.push(Route {
-                id: RouteId(id),
-                is: NewRoute {
-                    slug: row.try_get(1)?,
-                    title: row.try_get(2)?,
-                    matcher: row.try_get(4)?,
-                    min_severity: word("route", row.try_get(5)?)?,
-                    include_baseline: row.try_get::<i64, _>(6)? != 0,
-                    include_rule_changes: row.try_get::<i64, _>(7)? != 0,
-                    wait_s: row.try_get(8)?,
-                    interval_s: row.try_get(9)?,
-                    repeat_s: row.try_get(10)?,
-                    quiet_hours: row.try_get(11)?,
-                },
-                origin: word("route", row.try_get(3)?)?,
-                endpoints,
-            });
+            routes.push(found);
         }
         Ok(routes)
+    }
+
+    /// A route that was taken away: it leads nowhere any more. `None`: there is none, or it is in force.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn removed_route(&self, id: RouteId) -> Result<Option<Route>> {
+        let row = sqlx::query(
+            "SELECT id, slug, title, origin, matcher, min_severity, include_baseline, include_rule_changes, wait_s,
+                    interval_s, repeat_s, quiet_hours
+             FROM route WHERE id = $1 AND removed_s IS NOT NULL",
+        )
+        .bind(id.0)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        row.as_ref().map(route).transpose()
     }
 
     /// Makes or changes the route of that name, and where it leads.
@@ -612,7 +645,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Takes a route away: its open alerts end without a word.
+    /// Takes a route away: its open alerts end, and whoever was told of them is told so.
     ///
     /// # Errors
     /// When the database fails.
@@ -848,20 +881,68 @@ impl Store {
         Ok(ids.into_iter().map(EndpointId).collect())
     }
 
-    /// Of a route since a moment: alerts that opened, and groups that were first told.
+    /// Which receiver was told of which members of a group.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn bustle(&self, route: RouteId, since_s: i64) -> Result<(i64, i64)> {
-        let row = sqlx::query(
-            "SELECT (SELECT COUNT(*) FROM alert WHERE route_id = $1 AND opened_s > $2),
-                    (SELECT COUNT(*) FROM alert_group WHERE route_id = $1 AND opened_s > $2)",
+    pub async fn told_each(&self, id: GroupId) -> Result<BTreeMap<EndpointId, BTreeSet<AlertId>>> {
+        let rows = sqlx::query(
+            "SELECT alert_told.endpoint_id, alert_told.alert_id
+             FROM alert_told
+             JOIN alert ON alert.id = alert_told.alert_id
+             JOIN wh_endpoint ON wh_endpoint.id = alert_told.endpoint_id
+             WHERE alert.group_id = $1 AND wh_endpoint.removed_s IS NULL",
+        )
+        .bind(id.0)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        let mut told: BTreeMap<EndpointId, BTreeSet<AlertId>> = BTreeMap::new();
+        for row in &rows {
+            told.entry(EndpointId(row.try_get(0)?)).or_default().insert(AlertId(row.try_get(1)?));
+        }
+        Ok(told)
+    }
+
+    /// Alerts that opened since a moment on a route, and on all that lead where it leads.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn bustle(&self, route: RouteId, since_s: i64, now_s: i64) -> Result<i64> {
+        Ok(sqlx::query_scalar(
+            "SELECT COUNT(*) FROM alert
+             WHERE opened_s > $2 AND opened_s <= $3
+               AND route_id IN (SELECT id FROM route WHERE id = $1
+                                UNION
+                                SELECT other.route_id
+                                FROM route_endpoint mine
+                                JOIN route_endpoint other ON other.endpoint_id = mine.endpoint_id
+                                WHERE mine.route_id = $1)",
         )
         .bind(route.0)
         .bind(since_s)
+        .bind(now_s)
         .fetch_one(&self.pools.reader)
+        .await?)
+    }
+
+    /// Messages about groups that each receiver was sent since a moment, ends of groups left out.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn sent_lately(&self, since_s: i64, now_s: i64) -> Result<BTreeMap<EndpointId, i64>> {
+        let rows = sqlx::query(
+            "SELECT wh_delivery.endpoint_id, COUNT(*)
+             FROM wh_message
+             JOIN wh_delivery ON wh_delivery.message_id = wh_message.id
+             WHERE wh_message.at_s > $1 AND wh_message.at_s <= $2
+               AND wh_message.type IN ('alert_group.opened', 'alert_group.updated')
+             GROUP BY wh_delivery.endpoint_id",
+        )
+        .bind(since_s)
+        .bind(now_s)
+        .fetch_all(&self.pools.reader)
         .await?;
-        Ok((row.try_get(0)?, row.try_get(1)?))
+        rows.iter().map(|row| Ok((EndpointId(row.try_get(0)?), row.try_get(1)?))).collect()
     }
 
     /// How many targets have an open alert about a rule on a route.
@@ -889,14 +970,16 @@ impl Store {
     }
 
     /// Keeps what is told of groups, in one transaction: groups, who was told what, messages, events; and why the other
-    /// alerts were not told.
+    /// alerts were not told. Gives `false`, and keeps nothing, when a group or an alert has moved since it was read.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn tell_groups(&self, news: &[GroupNews], kept: &[Kept], now_s: i64) -> Result<()> {
+    pub async fn tell_groups(&self, news: &[GroupNews], kept: &[Kept], now_s: i64) -> Result<bool> {
         let mut w = self.pools.write().await?;
         for one in news {
-            tell(&mut w, one, now_s).await?;
+            if !tell(&mut w, one, now_s).await? {
+                return Ok(false);
+            }
         }
         for one in kept {
             sqlx::query(
@@ -910,7 +993,8 @@ impl Store {
             .execute(w.on())
             .await?;
         }
-        w.commit().await
+        w.commit().await?;
+        Ok(true)
     }
 
     /// Notes why alerts that were told are not repeated.
@@ -1411,7 +1495,7 @@ pub(crate) async fn write_route(
     Ok(RouteId(id))
 }
 
-/// Takes a route away: its open alerts end without a word.
+/// Takes a route away: its open alerts end. Its groups are due, so that whoever was told of them is told of their end.
 pub(crate) async fn drop_route(w: &mut Writing, id: RouteId, now_s: i64) -> Result<()> {
     sqlx::query("UPDATE route SET removed_s = $2, enabled = 0 WHERE id = $1")
         .bind(id.0)
@@ -1426,7 +1510,7 @@ pub(crate) async fn drop_route(w: &mut Writing, id: RouteId, now_s: i64) -> Resu
     .bind(now_s)
     .execute(w.on())
     .await?;
-    sqlx::query("UPDATE alert_group SET ended_s = $2, due_s = NULL WHERE route_id = $1 AND ended_s IS NULL")
+    sqlx::query("UPDATE alert_group SET due_s = $2 WHERE route_id = $1 AND ended_s IS NULL")
         .bind(id.0)
         .bind(now_s)
         .execute(w.on())
@@ -1542,20 +1626,67 @@ async fn begin(w: &mut Writing, new: &NewAlert) -> Result<()> {
     Ok(())
 }
 
-async fn tell(w: &mut Writing, one: &GroupNews, now_s: i64) -> Result<()> {
+/// Keeps what is told of one group. Gives `false` when the group or one of its alerts is not as it was when this was composed:
+/// somebody else has told of it, or it has ended.
+async fn tell(w: &mut Writing, one: &GroupNews, now_s: i64) -> Result<bool> {
+    if !write_group(w, one).await? {
+        return Ok(false);
+    }
     let group = &one.group;
-    if one.is_new {
+    let told = format!("told in group {}", group.id);
+    for alert in &one.opens {
+        let done = sqlx::query(
+            "UPDATE alert SET group_id = $2, notified_s = $3,
+                              state = CASE WHEN state = 'acknowledged' THEN state ELSE 'firing' END
+             WHERE id = $1 AND notified_s IS NULL AND ended_s IS NULL",
+        )
+        .bind(alert.0)
+        .bind(group.id.0)
+        .bind(now_s)
+        .execute(w.on())
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+    }
+    for (alert, why) in &one.why {
+        sqlx::query("UPDATE alert SET why = $2, held_by = $3 WHERE id = $1")
+            .bind(alert.0)
+            .bind(json(why)?)
+            .bind(told.clone())
+            .execute(w.on())
+            .await?;
+    }
+    for alert in &one.ends {
+        sqlx::query("UPDATE alert SET end_told_s = $2 WHERE id = $1").bind(alert.0).bind(now_s).execute(w.on()).await?;
+    }
+    for share in &one.messages {
+        tell_share(w, share, now_s).await?;
+    }
+    for silence in &one.after_silences {
+        sqlx::query("UPDATE silence SET told = 1 WHERE id = $1").bind(silence).execute(w.on()).await?;
+    }
+    let note = Some(shortened(&group.summary, 300));
+    events::append(w, now_s, News { subject: Some(group.id.0), note, ..News::of(one.kind) }).await?;
+    Ok(true)
+}
+
+/// Writes a group, if it is still as it was: none of that kind is open yet, or its last message is the one before this.
+async fn write_group(w: &mut Writing, one: &GroupNews) -> Result<bool> {
+    let group = &one.group;
+    let done = if one.is_new {
         sqlx::query(
             "INSERT INTO alert_group (id, route_id, by_what, key, opened_s, due_s, told_s, revision, severity, firing,
                                       resolved, summary, ended_s)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             ON CONFLICT DO NOTHING",
         )
     } else {
         sqlx::query(
             "UPDATE alert_group
              SET route_id = $2, by_what = $3, key = $4, opened_s = $5, due_s = $6, told_s = $7, revision = $8,
                  severity = $9, firing = $10, resolved = $11, summary = $12, ended_s = $13
-             WHERE id = $1",
+             WHERE id = $1 AND ended_s IS NULL AND revision = $8 - 1",
         )
     }
     .bind(group.id.0)
@@ -1573,53 +1704,35 @@ async fn tell(w: &mut Writing, one: &GroupNews, now_s: i64) -> Result<()> {
     .bind(group.ended_s)
     .execute(w.on())
     .await?;
-    let told = format!("told in group {}", group.id);
-    for alert in &one.opens {
-        sqlx::query(
-            "UPDATE alert SET group_id = $2, notified_s = $3,
-                              state = CASE WHEN state = 'acknowledged' THEN state ELSE 'firing' END
-             WHERE id = $1",
-        )
-        .bind(alert.0)
-        .bind(group.id.0)
-        .bind(now_s)
-        .execute(w.on())
-        .await?;
-    }
-    for (alert, why) in &one.why {
-        sqlx::query("UPDATE alert SET why = $2, held_by = $3 WHERE id = $1")
+    Ok(done.rows_affected() > 0)
+}
+
+/// Writes a message, and of what those who receive it know now.
+async fn tell_share(w: &mut Writing, share: &Share, now_s: i64) -> Result<()> {
+    keep_message(w, &share.message, now_s).await?;
+    for endpoint in &share.message.to {
+        for alert in &share.opens {
+            sqlx::query(
+                "INSERT INTO alert_told (alert_id, endpoint_id, message_id) VALUES ($1, $2, $3)
+                 ON CONFLICT (alert_id, endpoint_id) DO NOTHING",
+            )
             .bind(alert.0)
-            .bind(json(why)?)
-            .bind(told.clone())
+            .bind(endpoint.0)
+            .bind(&share.message.id)
             .execute(w.on())
             .await?;
-    }
-    for alert in &one.ends {
-        sqlx::query("UPDATE alert SET end_told_s = $2 WHERE id = $1").bind(alert.0).bind(now_s).execute(w.on()).await?;
-    }
-    if let Some(message) = &one.message {
-        keep_message(w, message, now_s).await?;
-        for alert in &one.opens {
-            for endpoint in &message.to {
-                sqlx::query("INSERT INTO alert_told (alert_id, endpoint_id, message_id) VALUES ($1, $2, $3)")
-                    .bind(alert.0)
-                    .bind(endpoint.0)
-                    .bind(&message.id)
-                    .execute(w.on())
-                    .await?;
-            }
         }
-        for alert in &one.ends {
-            sqlx::query("UPDATE alert_told SET end_message = $2 WHERE alert_id = $1 AND end_message IS NULL")
-                .bind(alert.0)
-                .bind(&message.id)
-                .execute(w.on())
-                .await?;
+        for alert in &share.ends {
+            sqlx::query(
+                "UPDATE alert_told SET end_message = $3
+                 WHERE alert_id = $1 AND endpoint_id = $2 AND end_message IS NULL",
+            )
+            .bind(alert.0)
+            .bind(endpoint.0)
+            .bind(&share.message.id)
+            .execute(w.on())
+            .await?;
         }
     }
-    for silence in &one.after_silences {
-        sqlx::query("UPDATE silence SET told = 1 WHERE id = $1").bind(silence).execute(w.on()).await?;
-    }
-    let note = Some(shortened(&group.summary, 300));
-    events::append(w, now_s, News { subject: Some(group.id.0), note, ..News::of(one.kind) }).await
+    Ok(())
 }

@@ -48,6 +48,8 @@ struct Book {
     opened: HashMap<AlertId, u32>,
     ended: HashMap<AlertId, u32>,
     messages: u32,
+    /// When those were sent that a storm counts.
+    sent: Vec<i64>,
 }
 
 impl Book {
@@ -75,6 +77,7 @@ impl Book {
             opened: HashMap::new(),
             ended: HashMap::new(),
             messages: 0,
+            sent: Vec::new(),
         }
     }
 
@@ -165,7 +168,7 @@ impl Book {
         let since = self.now_s - 900;
         let bustle = Bustle {
             opened: self.alerts.iter().filter(|a| a.opened_s > since).count() as i64,
-            told: self.groups.iter().filter(|g| g.opened_s > since).count() as i64,
+            room: pipeline::MOST_IN_STORM - self.sent.iter().filter(|at_s| **at_s > since).count() as i64,
             by_rule: HashMap::new(),
             groups: self
                 .groups
@@ -211,6 +214,9 @@ impl Book {
             }
             Some(Decision::Tell(telling)) => {
                 self.messages += 1;
+                if telling.kind != EventKind::AlertGroupResolved {
+                    self.sent.push(self.now_s);
+                }
                 if telling.opens.is_empty() && telling.ends.is_empty() {
                     let is_free = |a: &Alert| {
                         a.state != AlertState::Acknowledged

@@ -3,6 +3,7 @@
 mod hushed;
 mod invariants;
 mod kill;
+mod late;
 mod outages;
 mod receivers;
 mod storm;

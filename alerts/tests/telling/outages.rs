@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{NOW, World};
 
 /// A host with a card that harbour shows and an endpoint that harbour and pier show; and a card of pier's elsewhere.
-async fn harbour() -> World {
+pub async fn harbour() -> World {
     let world = World::new().await;
     for statement in [
         "INSERT INTO source (id, kind, name, base, added_s)
@@ -32,7 +32,7 @@ async fn harbour() -> World {
     world
 }
 
-async fn route(world: &World, slug: &str, matcher: &str) -> (EndpointId, RouteId) {
+pub async fn route(world: &World, slug: &str, matcher: &str) -> (EndpointId, RouteId) {
     let to = world.endpoint(slug, "http://127.0.0.1:1/", Mode::Groups).await;
     let id = world.route(slug, &[to]).await;
     sqlx::query("UPDATE route SET matcher = $2 WHERE id = $1")
@@ -44,7 +44,7 @@ async fn route(world: &World, slug: &str, matcher: &str) -> (EndpointId, RouteId
     (to, id)
 }
 
-async fn happens(world: &World, kind: EventKind, target: Option<i64>, surface: Option<i64>, subject: i64) {
+pub async fn happens(world: &World, kind: EventKind, target: Option<i64>, surface: Option<i64>, subject: i64) {
     sqlx::query(
         "INSERT INTO event (id, at_s, kind, target_id, surface_id, subject_id)
          SELECT COALESCE(MAX(id), 0) + 1, $1, $2, $3, $4, $5 FROM event",
@@ -59,11 +59,11 @@ async fn happens(world: &World, kind: EventKind, target: Option<i64>, surface: O
     .unwrap();
 }
 
-async fn run(world: &World, statement: &'static str) {
+pub async fn run(world: &World, statement: &'static str) {
     sqlx::query(statement).execute(world.store.writer()).await.unwrap();
 }
 
-async fn look(world: &World, seconds: i64) {
+pub async fn look(world: &World, seconds: i64) {
     world.teller.events().await.unwrap();
     world.later(seconds);
     let mut reviewed_s = 0;
@@ -71,7 +71,7 @@ async fn look(world: &World, seconds: i64) {
 }
 
 /// What a receiver was sent: the type of each message and what its items are about.
-async fn heard(world: &World, to: EndpointId) -> Vec<String> {
+pub async fn heard(world: &World, to: EndpointId) -> Vec<String> {
     let rows: Vec<Vec<u8>> = sqlx::query_scalar(
         "SELECT body FROM wh_message JOIN wh_delivery ON message_id = wh_message.id WHERE endpoint_id = $1 ORDER BY wh_message.id",
     )

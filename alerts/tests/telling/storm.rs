@@ -63,16 +63,43 @@ async fn regress(world: &World, from: i64, to: i64, rules: i64) {
     .unwrap();
 }
 
+/// So many of the targets have had a group of their own for days: another of their findings is open.
+async fn open_groups(world: &World, many: i64) {
+    for statement in [
+        "INSERT INTO alert_group (id, route_id, by_what, key, opened_s, due_s, told_s, severity, firing, summary)
+         SELECT id, 1, 'target', 'tgt_' || id, $1, $2, $1, 'warning', 1, 'Something old' FROM target WHERE id <= $3",
+        "INSERT INTO alert (id, route_id, group_id, key, state, severity, target_id, opened_event, last_event, opened_s,
+                            notified_s, title, surface_id, why, by_what, by_key)
+         SELECT id, 1, id, 'finding:' || (id + 900000), 'firing', 'warning', id, 0, 0, $1, $1, 'Something old', id,
+                '[\"Route all.\"]', 'target', 'tgt_' || id
+         FROM target WHERE id <= $3 AND $2 > 0",
+        "INSERT INTO alert_told (alert_id, endpoint_id, message_id) SELECT id, 1, 'msg_old' FROM alert WHERE id <= $3 AND $1 < $2",
+    ] {
+        sqlx::query(statement)
+            .bind(NOW - 3 * 86_400)
+            .bind(NOW + 80_000)
+            .bind(many)
+            .execute(world.store.writer())
+            .await
+            .unwrap();
+    }
+}
+
 /// A quarter of an hour of a crawl that finds more broken all the time. Gives the messages sent in it.
 async fn storm(rules: i64) -> (World, Vec<serde_json::Value>) {
     let world = World::new().await;
     targets(&world, rules).await;
     let people = world.endpoint("people", "http://127.0.0.1:1/", Mode::Groups).await;
     world.route("all", &[people]).await;
-    let per_minute = TARGETS / 10;
+    let sent = crawl(&world, rules, TARGETS).await;
+    (world, sent)
+}
+
+async fn crawl(world: &World, rules: i64, most: i64) -> Vec<serde_json::Value> {
+    let per_minute = most / 10;
     for minute in 0..15 {
         let from = 1 + minute * per_minute;
-        regress(&world, from, (from + per_minute).min(TARGETS + 1), rules).await;
+        regress(world, from, (from + per_minute).min(most + 1), rules).await;
         for _ in 0..2 {
             world.teller.events().await.unwrap();
             world.teller.groups().await.unwrap();
@@ -81,8 +108,90 @@ async fn storm(rules: i64) -> (World, Vec<serde_json::Value>) {
     }
     let sent =
         world.messages("alert_group.opened").await.into_iter().chain(world.messages("alert_group.updated").await);
-    let sent = sent.collect();
-    (world, sent)
+    sent.collect()
+}
+
+#[tokio::test]
+async fn targets_that_have_a_group_already_are_counted_and_so_are_other_routes_and_recoveries() {
+    let world = World::new().await;
+    targets(&world, 700).await;
+    let people = world.endpoint("people", "http://127.0.0.1:1/", Mode::Groups).await;
+    world.route("all", &[people]).await;
+    world.route("also", &[people]).await;
+    open_groups(&world, 400).await;
+    let sent = crawl(&world, 700, 600).await;
+    assert!((1..=3).contains(&sent.len()), "{} messages", sent.len());
+    assert!(sent.iter().any(|one| one["data"]["group"]["by"] == "storm"));
+    // What waited is told in further quarters of an hour, a few messages in each.
+    let count =
+        async || world.messages("alert_group.opened").await.len() + world.messages("alert_group.updated").await.len();
+    for _ in 0..6 {
+        let before = count().await;
+        for _ in 0..3 {
+            world.later(300);
+            world.teller.groups().await.unwrap();
+        }
+        assert!(count().await <= before + 3);
+    }
+    let waiting: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM alert WHERE notified_s IS NULL")
+        .fetch_one(world.store.reader())
+        .await
+        .unwrap();
+    assert_eq!(waiting, 0);
+    let before = count().await;
+    recover(&world, 600).await;
+    for _ in 0..3 {
+        world.teller.events().await.unwrap();
+        world.teller.groups().await.unwrap();
+        world.later(290);
+    }
+    // Only the few groups that were told of it by themselves have something to say.
+    assert!(count().await <= before + 6, "{before} and then {}", count().await);
+}
+
+#[tokio::test]
+async fn when_one_of_two_findings_of_many_ends_that_is_a_few_messages() {
+    let world = World::new().await;
+    targets(&world, 1).await;
+    let people = world.endpoint("people", "http://127.0.0.1:1/", Mode::Groups).await;
+    world.route("all", &[people]).await;
+    open_groups(&world, 100).await;
+    sqlx::query(
+        "INSERT INTO alert (id, route_id, group_id, key, state, severity, target_id, opened_event, last_event, opened_s,
+                            notified_s, title, surface_id, why, by_what, by_key)
+         SELECT id + 1000, 1, id, 'finding:' || id, 'firing', 'warning', id, 0, 0, 1, 1, 'Another', id, '[]', 'target', ''
+         FROM target WHERE id <= 100",
+    )
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    sqlx::query(
+        "INSERT INTO alert_told (alert_id, endpoint_id, message_id) SELECT id, 1, 'msg_old' FROM alert WHERE id > 1000",
+    )
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    recover(&world, 100).await;
+    for _ in 0..3 {
+        world.teller.events().await.unwrap();
+        world.teller.groups().await.unwrap();
+        world.later(290);
+    }
+    let said = world.messages("alert_group.updated").await.len();
+    assert!((1..=3).contains(&said), "{said} messages");
+}
+
+async fn recover(world: &World, most: i64) {
+    sqlx::query(
+        "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, note)
+         SELECT (SELECT COALESCE(MAX(id), 0) FROM event) + id, $1, $2, id, id, 1, id, 'fixed' FROM target WHERE id <= $3",
+    )
+    .bind(world.now_s())
+    .bind(EventKind::FindingResolved.number())
+    .bind(most)
+    .execute(world.store.writer())
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -117,15 +226,7 @@ async fn everybody_is_told_once(world: World) {
         .await
         .unwrap();
     assert_eq!((told, distinct), (TARGETS, TARGETS));
-    sqlx::query(
-        "INSERT INTO event (id, at_s, kind, target_id, surface_id, rule_id, subject_id, note)
-         SELECT (SELECT MAX(id) FROM event) + id, $1, $2, id, id, 1, id, 'fixed' FROM target",
-    )
-    .bind(world.now_s())
-    .bind(EventKind::FindingResolved.number())
-    .execute(world.store.writer())
-    .await
-    .unwrap();
+    recover(&world, TARGETS).await;
     let before = world.messages("alert_group.resolved").await.len();
     world.teller.events().await.unwrap();
     world.teller.groups().await.unwrap();

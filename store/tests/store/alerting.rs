@@ -1,10 +1,10 @@
 //! Every statement about alerts, receivers and what keeps quiet, on each database: a story from a regression to its last message.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plumbline_store::alerting::{
     Alert, AlertChange, AlertState, ByWhat, EndedAs, Grade, Group, GroupNews, Kept, Maintenance, NewAlert, NewRoute,
-    Silence, Waiver,
+    Share, Silence, Waiver,
 };
 use plumbline_store::happened::Facts;
 use plumbline_store::hooks::{
@@ -253,7 +253,8 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert_eq!(store.open_explanations("reach:1").await.unwrap(), [(id, "reach:1".to_owned())]);
         assert_eq!(store.alert(waiting[0].id).await.unwrap().unwrap().key, "finding:1");
         assert_eq!(store.alert(AlertId(99)).await.unwrap(), None);
-        assert_eq!(store.bustle(id, NOON - 1).await.unwrap(), (5, 0));
+        assert_eq!(store.bustle(id, NOON - 1, NOON).await.unwrap(), 5);
+        assert_eq!(store.bustle(id, NOON - 1, NOON - 1).await.unwrap(), 0, "what is still to come is not counted");
         assert_eq!(store.targets_alerting(id, "a2a/e").await.unwrap(), 1);
         assert!(!waiting[0].is_host_throttled && !waiting[0].is_surface_down);
 
@@ -278,7 +279,16 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
             opens: opens.to_vec(),
             ends: ends.to_vec(),
             why: opens.iter().map(|id| (*id, vec!["Told.".to_owned()])).collect(),
-            message: Some(NewMessage { group: Some(group.id.0), event: None, ..message(n, &[to]) }),
+            messages: vec![Share {
+                message: NewMessage {
+                    group: Some(group.id.0),
+                    event: None,
+                    kind: "alert_group.opened".to_owned(),
+                    ..message(n, &[to])
+                },
+                opens: opens.to_vec(),
+                ends: ends.to_vec(),
+            }],
             kind: EventKind::AlertGroupOpened,
             after_silences: Vec::new(),
         };
@@ -288,8 +298,21 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
             held_by: Some("silence:1".to_owned()),
             why: vec!["Silence 1.".to_owned()],
         };
-        store.tell_groups(&[news(&group, true, &[waiting[0].id], &[], "msg_2")], &[kept], NOON).await.unwrap();
+        let first = news(&group, true, &[waiting[0].id], &[], "msg_2");
+        assert!(store.tell_groups(std::slice::from_ref(&first), &[kept], NOON).await.unwrap());
+        let again = news(&group, true, &[waiting[0].id], &[], "msg_2b");
+        assert!(!store.tell_groups(&[again], &[], NOON).await.unwrap(), "somebody else has told of it");
+        let next = Group { id: GroupId(group.id.0 + 1), key: "tgt_2".to_owned(), ..group.clone() };
+        let again = news(&next, true, &[waiting[0].id], &[], "msg_2c");
+        assert!(!store.tell_groups(&[again], &[], NOON).await.unwrap(), "the alert was told in another group");
+        let late = news(&Group { revision: 3, ..group.clone() }, false, &[], &[], "msg_2d");
+        assert!(!store.tell_groups(&[late], &[], NOON).await.unwrap(), "the group has moved");
+        assert_eq!(store.open_counts().await.unwrap(), (1, 2), "and nothing of it was kept");
         assert_eq!(store.told_of(group.id).await.unwrap(), [to]);
+        let each = store.told_each(group.id).await.unwrap();
+        assert_eq!(each, BTreeMap::from([(to, BTreeSet::from([waiting[0].id]))]));
+        assert_eq!(store.sent_lately(NOON - 1, NOON).await.unwrap(), BTreeMap::from([(to, 1)]));
+        assert!(store.sent_lately(NOON, NOON + 9).await.unwrap().is_empty());
         assert_eq!(store.members(group.id).await.unwrap().len(), 1);
         assert_eq!(store.alert_group(group.id).await.unwrap().summary, "one alert");
         assert!(store.alert_group(GroupId(99)).await.is_err());
@@ -324,11 +347,16 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert!(!store.acknowledge(waiting[0].id, &taken("late", NOON + 70, None)).await.unwrap(), "it is over");
         let ended =
             Group { ended_s: Some(NOON + 70), due_s: None, revision: 2, firing: 0, resolved: 1, ..group.clone() };
-        store.tell_groups(&[news(&ended, false, &[], &[waiting[0].id], "msg_3")], &[], NOON + 70).await.unwrap();
+        let last = news(&ended, false, &[], &[waiting[0].id], "msg_3");
+        assert!(store.tell_groups(&[last], &[], NOON + 70).await.unwrap());
+        let back = news(&Group { revision: 3, ..group.clone() }, false, &[], &[], "msg_3b");
+        assert!(!store.tell_groups(&[back], &[], NOON + 71).await.unwrap(), "what is over does not begin again");
         assert_eq!(store.newest_alerts(i64::MAX, 10).await.unwrap().len(), 5);
         assert!(store.open_groups(10).await.unwrap().is_empty());
         store.remove_route(id, NOON + 80).await.unwrap();
         assert!(open(&store).await.is_empty(), "a route that is gone has no open alerts");
+        assert_eq!(store.removed_route(id).await.unwrap().unwrap().is.slug, "all");
+        assert_eq!(store.removed_route(RouteId(99)).await.unwrap(), None);
         let about: Vec<_> = store.events_after(EventId(0), 100).await.unwrap();
         for event in about {
             store.happened(event).await.unwrap();
