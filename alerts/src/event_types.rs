@@ -436,6 +436,7 @@ fn example_alert(is_over: bool) -> Alert {
         ended_as: None,
         end_told_s: None,
         held_by: None,
+        silenced_by: None,
         ack_by: None,
         ack_note: None,
         ack_until_s: None,

@@ -249,6 +249,8 @@ pub fn grade(happened: &Happened) -> Grade {
         EventKind::FindingRegressed | EventKind::FindingOpened | EventKind::FindingFlappingStarted => {
             finding_grade(happened)
         }
+        // It no longer comes and goes: it stays.
+        EventKind::FindingFlappingStopped if happened.event.note.as_deref() == Some("open") => finding_grade(happened),
         EventKind::RulePrevalenceJumped
         | EventKind::CrawlDegraded
         | EventKind::DiskFilling

@@ -56,6 +56,8 @@ pub enum Effect {
     Flaps,
     /// Every alert about the target ends.
     EndsTarget,
+    /// What the target still does is told again to whoever took it on before.
+    Reminds,
 }
 
 /// What alerts are about.
@@ -63,6 +65,7 @@ enum Topic {
     Finding,
     Reach,
     Target,
+    Deploy,
     Incident,
     Rule,
     Crawl,
@@ -80,6 +83,7 @@ fn topic(kind: EventKind) -> Option<Topic> {
         | EventKind::FindingFlappingStopped => Topic::Finding,
         EventKind::TargetDown | EventKind::TargetRecovered => Topic::Reach,
         EventKind::TargetRetired => Topic::Target,
+        EventKind::DeployEvaluated => Topic::Deploy,
         EventKind::IncidentOpened | EventKind::IncidentUpdated | EventKind::IncidentResolved => Topic::Incident,
         EventKind::RulePrevalenceJumped => Topic::Rule,
         EventKind::CrawlDegraded | EventKind::CrawlCompleted => Topic::Crawl,
@@ -91,7 +95,6 @@ fn topic(kind: EventKind) -> Option<Topic> {
         | EventKind::TargetReturned
         | EventKind::DocumentChanged
         | EventKind::DeployRecorded
-        | EventKind::DeployEvaluated
         | EventKind::RulesetReleased
         | EventKind::AlertGroupOpened
         | EventKind::AlertGroupUpdated
@@ -120,7 +123,7 @@ pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
     let key = match topic(event.kind)? {
         Topic::Finding => format!("finding:{subject}"),
         Topic::Reach => format!("reach:{surface}"),
-        Topic::Target => String::new(),
+        Topic::Target | Topic::Deploy => String::new(),
         Topic::Incident => format!("incident:{subject}"),
         Topic::Rule => {
             let (rule, cohort) = (event.rule.as_deref().unwrap_or("?"), event.note.as_deref().unwrap_or("all"));
@@ -139,6 +142,7 @@ pub fn effect(happened: &Happened) -> Option<(String, Effect)> {
         | EventKind::CrawlCompleted
         | EventKind::DiskRelieved => Effect::Ends(EndedAs::Resolved),
         EventKind::TargetRetired => Effect::EndsTarget,
+        EventKind::DeployEvaluated => Effect::Reminds,
         _ => Effect::Begins,
     };
     Some((key, effect))
@@ -162,7 +166,8 @@ fn crawl_key(happened: &Happened) -> String {
     }
 }
 
-/// What an event does on every route. `open` are the open alerts with its key, or of its target where all of those end.
+/// What an event does on every route. `open` are the open alerts with its key, or those of its target where
+/// all of them end or are told again.
 #[must_use]
 pub fn take(happened: &Happened, facts: &Facts, routes: &[ReadRoute], open: &[Alert]) -> Vec<AlertChange> {
     let Some((key, effect)) = effect(happened) else { return Vec::new() };
@@ -170,6 +175,7 @@ pub fn take(happened: &Happened, facts: &Facts, routes: &[ReadRoute], open: &[Al
     match effect {
         Effect::Ends(how) => ends(how),
         Effect::EndsTarget => ends(EndedAs::Retired),
+        Effect::Reminds => open.iter().map(|alert| remind(happened, alert)).collect(),
         Effect::Flaps if !open.is_empty() => ends(EndedAs::Flapping),
         Effect::Begins | Effect::Flaps => routes
             .iter()
@@ -194,8 +200,14 @@ fn touch(happened: &Happened, alert: &Alert) -> Option<AlertChange> {
         alert: alert.id,
         event: happened.event.id,
         severity,
-        is_graver: severity < alert.severity,
+        tells_again: severity < alert.severity,
     })
+}
+
+/// A new deploy has not mended what somebody took on.
+fn remind(happened: &Happened, alert: &Alert) -> AlertChange {
+    let (event, severity) = (happened.event.id, alert.severity);
+    AlertChange::Touch { alert: alert.id, event, severity, tells_again: true }
 }
 
 fn begin(happened: &Happened, facts: &Facts, route: &ReadRoute, key: &str) -> Option<AlertChange> {
@@ -290,6 +302,11 @@ pub fn hold(alert: &Alert, route: &ReadRoute, quiet: &Quiet, now_s: i64) -> Opti
         held_by: Some(held_by),
         why: said_so_far(alert).into_iter().chain([said]).collect(),
     };
+    if alert.state == AlertState::Acknowledged {
+        let by = alert.ack_by.as_deref().unwrap_or("somebody");
+        let said = format!("Taken on by {by}: {}", cut(alert.ack_note.as_deref().unwrap_or_default(), 200));
+        return Some(kept(AlertState::Acknowledged, "acknowledged".to_owned(), said));
+    }
     if let Some((by, said)) = inhibitor(alert, quiet) {
         return Some(kept(AlertState::Inhibited, by, said));
     }
@@ -748,6 +765,7 @@ mod tests {
             ended_as: None,
             end_told_s: None,
             held_by: None,
+            silenced_by: None,
             ack_by: None,
             ack_note: None,
             ack_until_s: None,

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_store::alerting::{Alert, ByWhat, Group, GroupNews, Kept, READER, Share};
-use plumbline_store::happened::Facts;
+use plumbline_store::happened::{Facts, Happened};
 use plumbline_store::hooks::{Endpoint, EndpointState, Mode, NewMessage};
 use plumbline_store::words::EventKind;
-use plumbline_store::{AlertId, EndpointId, Error, EventId, GroupId, RouteId, Store};
+use plumbline_store::{AlertId, EndpointId, Error, EventId, GroupId, Store};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +39,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often what waits is looked at when no event came.
 const REVIEW_S: i64 = 5;
 
-/// Alerts that wait, looked at in one go; a storm of more is told in the next.
-const MOST_WAITING: i64 = 20_000;
+/// Alerts of a route that nothing holds, looked at in one go; a storm of more is told in the next.
+const MOST_WAITING: usize = 20_000;
+
+/// Alerts that wait, read at a time.
+const SOME_WAITING: i64 = 5_000;
+
+/// Open alerts that are compared with a silence, at most.
+const MOST_OPEN: i64 = 20_000;
 
 /// How long messages and their log are kept, in seconds; dead ones too.
 const KEEP_S: i64 = 30 * 86_400;
@@ -197,12 +203,19 @@ impl Teller {
             }
             let happened = self.store.happened(event).await?;
             let effect = if routes.is_empty() { None } else { pipeline::effect(&happened) };
+            // Most deploys meet nothing that somebody took on.
+            let reminded = match &effect {
+                Some((_, Effect::Reminds)) => self.taken_on_before(&happened).await?,
+                _ => Vec::new(),
+            };
+            let effect = effect.filter(|(_, effect)| *effect != Effect::Reminds || !reminded.is_empty());
             if let Some((key, effect)) = &effect {
                 let key = match (effect, &happened.target) {
-                    (Effect::EndsTarget, Some(target)) => format!("target:{}", target.id),
+                    (Effect::EndsTarget | Effect::Reminds, Some(target)) => format!("target:{}", target.id),
                     _ => key.clone(),
                 };
-                let is_second = seen.contains(&key) || (*effect == Effect::EndsTarget && !seen.is_empty());
+                let is_of_target = matches!(effect, Effect::EndsTarget | Effect::Reminds);
+                let is_second = seen.contains(&key) || (is_of_target && !seen.is_empty());
                 if is_second {
                     until = EventId(id.0 - 1);
                     break;
@@ -213,6 +226,7 @@ impl Teller {
             if let Some((key, effect)) = effect {
                 let open = match (effect, &happened.target) {
                     (Effect::EndsTarget, Some(target)) => self.store.open_alerts_of(target.id).await?,
+                    (Effect::Reminds, _) => reminded,
                     _ => self.store.open_alerts(&key).await?,
                 };
                 changes.extend(pipeline::take(&happened, &facts, &routes, &open));
@@ -243,6 +257,12 @@ impl Teller {
         Ok(Some(Taken { until, messages: messages.len() }))
     }
 
+    /// What somebody had taken on when a target was deployed.
+    async fn taken_on_before(&self, happened: &Happened) -> Result<Vec<Alert>, Error> {
+        let (Some(target), Some(deploy)) = (&happened.target, &happened.deploy) else { return Ok(Vec::new()) };
+        self.store.taken_on_before(target.id, deploy.at_s).await
+    }
+
     /// Tells what waits, and what a group has to say again. Gives whether a message came of it.
     ///
     /// # Errors
@@ -250,10 +270,7 @@ impl Teller {
     pub async fn groups(&self) -> Result<bool, Error> {
         let now_s = self.now_s();
         let routes = self.routes().await?;
-        let mut waiting: HashMap<RouteId, Vec<Alert>> = HashMap::new();
-        for alert in self.store.waiting_alerts(MOST_WAITING).await? {
-            waiting.entry(alert.route).or_default().push(alert);
-        }
+        let waiting = self.store.oldest_waiting().await?;
         let due = self.store.due_groups(now_s).await?;
         if waiting.is_empty() && due.is_empty() {
             return Ok(false);
@@ -271,13 +288,14 @@ impl Teller {
         };
         // Whoever has waited longest comes first: in a storm there is not room for all.
         let mut routes: Vec<&ReadRoute> = routes.iter().collect();
-        let oldest =
-            |route: &&ReadRoute| waiting.get(&route.route.id).and_then(|all| all.iter().map(|a| a.opened_s).min());
-        routes.sort_by_key(|route| oldest(route).unwrap_or(i64::MAX));
+        routes.sort_by_key(|route| waiting.get(&route.route.id).copied().unwrap_or(i64::MAX));
         for route in &routes {
-            let mine = waiting.remove(&route.route.id).unwrap_or_default();
+            let free = match waiting.contains_key(&route.route.id) {
+                true => self.free(route, &mut session, now_s).await?,
+                false => Vec::new(),
+            };
             let due: Vec<&Group> = due.iter().filter(|group| group.route == route.route.id).collect();
-            self.route(route, mine, &due, &mut session, now_s).await?;
+            self.route(route, free, &due, &mut session, now_s).await?;
         }
         for group in due.iter().filter(|group| !routes.iter().any(|route| route.route.id == group.route)) {
             self.tell_removed(group, &mut session, now_s).await?;
@@ -301,23 +319,35 @@ impl Teller {
         Ok(told)
     }
 
-    /// One route: what is held, what is told together, what is told again.
+    /// What waits on a route and nothing holds. What is held is read past, however much of it there is.
+    async fn free(&self, route: &ReadRoute, session: &mut Session, now_s: i64) -> Result<Vec<Alert>, Error> {
+        let (mut free, mut after) = (Vec::new(), AlertId(0));
+        loop {
+            let some = self.store.waiting_alerts_of(route.route.id, after, SOME_WAITING).await?;
+            let Some(last) = some.last() else { return Ok(free) };
+            after = last.id;
+            for alert in some {
+                match pipeline::hold(&alert, route, &session.quiet, now_s) {
+                    Some(kept) if kept.held_by == alert.held_by && kept.why == alert.why => {}
+                    Some(kept) => session.kept.push(kept),
+                    None => free.push(alert),
+                }
+            }
+            if free.len() >= MOST_WAITING {
+                return Ok(free);
+            }
+        }
+    }
+
+    /// One route: what is told together, what is told again.
     async fn route(
         &self,
         route: &ReadRoute,
-        waiting: Vec<Alert>,
+        free: Vec<Alert>,
         due: &[&Group],
         session: &mut Session,
         now_s: i64,
     ) -> Result<(), Error> {
-        let mut free = Vec::new();
-        for alert in waiting {
-            match pipeline::hold(&alert, route, &session.quiet, now_s) {
-                Some(kept) if kept.held_by == alert.held_by && kept.why == alert.why => {}
-                Some(kept) => session.kept.push(kept),
-                None => free.push(alert),
-            }
-        }
         let bustle = self.bustle(route, &free, session, now_s).await?;
         let (batches, kept) = pipeline::gather(&route.route, free.clone(), &bustle, now_s);
         let news = kept.into_iter().filter(|kept| {
@@ -570,10 +600,7 @@ impl Teller {
 
     /// Notes which silences matched.
     async fn note_matches(&self, session: &Session, now_s: i64) -> Result<(), Error> {
-        let number = |kept: &Kept| {
-            kept.held_by.as_deref().and_then(|by| by.strip_prefix("silence:")).and_then(|id| id.parse().ok())
-        };
-        let matched: BTreeSet<i64> = session.kept.iter().chain(&session.hushed).filter_map(number).collect();
+        let matched: BTreeSet<i64> = session.kept.iter().chain(&session.hushed).filter_map(Kept::silence).collect();
         if !matched.is_empty() {
             self.store.silences_matched(&matched.into_iter().collect::<Vec<i64>>(), now_s).await?;
         }
@@ -593,7 +620,7 @@ impl Teller {
         if calm.is_empty() {
             return Ok(());
         }
-        let open = self.store.all_open_alerts(MOST_WAITING).await?;
+        let open = self.store.all_open_alerts(MOST_OPEN).await?;
         for (silence, matcher) in silences.iter().filter(|(silence, _)| calm.contains(&silence.id)) {
             if open.iter().any(|alert| matcher.matches(&alert.facts)) {
                 self.store.silences_matched(&[silence.id], now_s).await?;
@@ -665,11 +692,7 @@ fn is_wanted(kind: EventKind, subscribers: &[Subscriber], has_routes: bool) -> b
 }
 
 /// Who is sent an event. What is said about a receiver goes to the others, and groups go by their own way.
-fn wanting(
-    subscribers: &[Subscriber],
-    happened: &plumbline_store::happened::Happened,
-    facts: &Facts,
-) -> Vec<EndpointId> {
+fn wanting(subscribers: &[Subscriber], happened: &Happened, facts: &Facts) -> Vec<EndpointId> {
     let kind = happened.event.kind;
     if matches!(
         kind,
@@ -714,8 +737,7 @@ fn hearers(
 
 /// Silences that had kept these alerts and are over, each with a sentence; each says so once.
 fn after_silences<'a>(alerts: impl Iterator<Item = &'a Alert>, quiet: &Quiet, now_s: i64) -> Vec<(i64, String)> {
-    let held: BTreeSet<i64> =
-        alerts.filter_map(|alert| alert.held_by.as_deref()?.strip_prefix("silence:")?.parse().ok()).collect();
+    let held: BTreeSet<i64> = alerts.filter_map(|alert| alert.silenced_by).collect();
     quiet
         .silences
         .iter()

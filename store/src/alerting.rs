@@ -19,6 +19,7 @@ use crate::happened::Facts;
 use crate::hooks::{NewMessage, Origin, keep_message};
 use crate::ids::{AlertId, EndpointId, EventId, GroupId, RouteId};
 use crate::rows::{clean, shortened, word};
+use crate::taken_on;
 use crate::words::EventKind;
 
 /// The reader of events whose cursor this is.
@@ -167,8 +168,8 @@ pub enum AlertChange {
         event: EventId,
         /// How grave it is now.
         severity: Grade,
-        /// That is graver than before: it is told again, also where somebody took it on.
-        is_graver: bool,
+        /// It is graver than before, or deployed anew and still there: it is told again, also where somebody took it on.
+        tells_again: bool,
     },
     /// One ends.
     End {
@@ -230,6 +231,8 @@ pub struct Alert {
     pub end_told_s: Option<i64>,
     /// What keeps it from being told: `silence:3`, `maintenance:1`, `storm`, …
     pub held_by: Option<String>,
+    /// The silence that kept it quiet last, whatever has kept it since.
+    pub silenced_by: Option<i64>,
     /// Who took it on.
     pub ack_by: Option<String>,
     /// With which words.
@@ -320,6 +323,14 @@ pub struct Kept {
     pub held_by: Option<String>,
     /// One sentence for each step.
     pub why: Vec<String>,
+}
+
+impl Kept {
+    /// The silence that keeps it, if it is one.
+    #[must_use]
+    pub fn silence(&self) -> Option<i64> {
+        self.held_by.as_deref()?.strip_prefix("silence:")?.parse().ok()
+    }
 }
 
 /// For a while nobody wants to hear of what matches.
@@ -415,7 +426,7 @@ macro_rules! select_alert {
             "SELECT alert.id, alert.route_id, alert.group_id, alert.key, alert.title, alert.state, alert.severity,
                     alert.target_id, target.key AS target_key, alert.surface_id, alert.rule, alert.facts, alert.why,
                     alert.by_what, alert.by_key, alert.opened_event, alert.last_event, alert.opened_s, alert.notified_s,
-                    alert.ended_s, alert.ended_as, alert.end_told_s, alert.held_by, alert.ack_by, alert.ack_note,
+                    alert.ended_s, alert.ended_as, alert.end_told_s, alert.held_by, alert.silenced_by, alert.ack_by, alert.ack_note,
                     alert.ack_until_s, surface.reach, surface.last_attempt_s,
                     CASE WHEN EXISTS (SELECT 1 FROM surface other
                                       WHERE other.host_id = surface.host_id AND other.reach = 'throttled')
@@ -458,6 +469,7 @@ fn alert(row: &AnyRow) -> Result<Alert> {
         ended_as: ended_as.map(|text| word("alert", &text)).transpose()?,
         end_told_s: row.try_get("end_told_s")?,
         held_by: row.try_get("held_by")?,
+        silenced_by: row.try_get("silenced_by")?,
         ack_by: row.try_get("ack_by")?,
         ack_note: row.try_get("ack_note")?,
         ack_until_s: row.try_get("ack_until_s")?,
@@ -737,9 +749,59 @@ impl Store {
     /// When the database fails.
     pub async fn waiting_alerts(&self, limit: i64) -> Result<Vec<Alert>> {
         let rows = sqlx::query(select_alert!(
-            "WHERE alert.ended_s IS NULL AND alert.notified_s IS NULL ORDER BY alert.route_id, alert.opened_s, alert.id LIMIT $1"
+            "WHERE alert.ended_s IS NULL AND alert.notified_s IS NULL ORDER BY alert.opened_s, alert.id LIMIT $1"
         ))
         .bind(limit)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(alert).collect()
+    }
+
+    /// Routes with alerts that were never told, and when the oldest of each opened.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn oldest_waiting(&self) -> Result<BTreeMap<RouteId, i64>> {
+        let rows = sqlx::query(
+            "SELECT route_id, MIN(opened_s) FROM alert WHERE ended_s IS NULL AND notified_s IS NULL GROUP BY route_id",
+        )
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(|row| Ok((RouteId(row.try_get(0)?), row.try_get(1)?))).collect()
+    }
+
+    /// Alerts of a route that are open and were never told, after one, in the order of their numbers.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn waiting_alerts_of(&self, route: RouteId, after: AlertId, limit: i64) -> Result<Vec<Alert>> {
+        let rows = sqlx::query(select_alert!(
+            "WHERE alert.route_id = $1 AND alert.id > $2 AND alert.ended_s IS NULL AND alert.notified_s IS NULL
+             ORDER BY alert.id
+             LIMIT $3"
+        ))
+        .bind(route.0)
+        .bind(after.0)
+        .bind(limit)
+        .fetch_all(&self.pools.reader)
+        .await?;
+        rows.iter().map(alert).collect()
+    }
+
+    /// Alerts about findings on what a target shows that somebody took on before a moment, and that are still open.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn taken_on_before(&self, target: i64, at_s: i64) -> Result<Vec<Alert>> {
+        let rows = sqlx::query(select_alert!(
+            "WHERE alert.state = 'acknowledged' AND alert.ended_s IS NULL AND alert.ack_s < $2
+               AND alert.key LIKE 'finding:%'
+               AND (alert.target_id = $1
+                    OR alert.surface_id IN (SELECT surface_id FROM target_surface
+                                            WHERE target_id = $1 AND removed_s IS NULL))"
+        ))
+        .bind(target)
+        .bind(at_s)
         .fetch_all(&self.pools.reader)
         .await?;
         rows.iter().map(alert).collect()
@@ -983,13 +1045,15 @@ impl Store {
         }
         for one in kept {
             sqlx::query(
-                "UPDATE alert SET state = $2, held_by = $3, why = $4
-                 WHERE id = $1 AND notified_s IS NULL AND ended_s IS NULL AND state <> 'acknowledged'",
+                "UPDATE alert SET state = $2, held_by = $3, why = $4, silenced_by = COALESCE($5, silenced_by)
+                 WHERE id = $1 AND notified_s IS NULL AND ended_s IS NULL
+                   AND (state <> 'acknowledged' OR $2 = 'acknowledged')",
             )
             .bind(one.alert.0)
             .bind(one.state.as_str())
             .bind(one.held_by.clone())
             .bind(json(&one.why)?)
+            .bind(one.silence())
             .execute(w.on())
             .await?;
         }
@@ -1005,12 +1069,13 @@ impl Store {
         let mut w = self.pools.write().await?;
         for one in kept {
             sqlx::query(
-                "UPDATE alert SET held_by = $2, why = $3
+                "UPDATE alert SET held_by = $2, why = $3, silenced_by = COALESCE($4, silenced_by)
                  WHERE id = $1 AND notified_s IS NOT NULL AND ended_s IS NULL",
             )
             .bind(one.alert.0)
             .bind(one.held_by.clone())
             .bind(json(&one.why)?)
+            .bind(one.silence())
             .execute(w.on())
             .await?;
         }
@@ -1541,30 +1606,16 @@ async fn move_cursor(w: &mut Writing, from: EventId, to: EventId) -> Result<bool
 async fn apply(w: &mut Writing, change: &AlertChange, now_s: i64) -> Result<()> {
     match change {
         AlertChange::Begin(new) => begin(w, new).await,
-        AlertChange::Touch { alert, event, severity, is_graver } => {
-            sqlx::query(
-                "UPDATE alert
-                 SET last_event = $2, severity = $3,
-                     state = CASE WHEN $4 = 1 AND state = 'acknowledged' THEN 'firing' ELSE state END
-                 WHERE id = $1",
-            )
-            .bind(alert.0)
-            .bind(event.0)
-            .bind(severity.as_str())
-            .bind(i64::from(*is_graver))
-            .execute(w.on())
-            .await?;
-            if *is_graver {
-                // What was told long ago is told again.
-                sqlx::query(
-                    "UPDATE alert_group SET due_s = $2, told_s = 0
-                     WHERE ended_s IS NULL AND id IN (SELECT group_id FROM alert WHERE id = $1 AND notified_s IS NOT NULL)",
-                )
+        AlertChange::Touch { alert, event, severity, tells_again } => {
+            if *tells_again {
+                put_down(w, *alert, now_s).await?;
+            }
+            sqlx::query("UPDATE alert SET last_event = $2, severity = $3 WHERE id = $1")
                 .bind(alert.0)
-                .bind(now_s)
+                .bind(event.0)
+                .bind(severity.as_str())
                 .execute(w.on())
                 .await?;
-            }
             Ok(())
         }
         AlertChange::End { alert, event, how, at_s } => {
@@ -1589,6 +1640,28 @@ async fn apply(w: &mut Writing, change: &AlertChange, now_s: i64) -> Result<()> 
             Ok(())
         }
     }
+}
+
+/// An alert is told again, however long ago it was told. Whoever took it on, and the finding with it, has it no more.
+async fn put_down(w: &mut Writing, alert: AlertId, now_s: i64) -> Result<()> {
+    let key: Option<String> = sqlx::query_scalar(
+        "UPDATE alert SET state = 'firing' WHERE id = $1 AND state = 'acknowledged' AND ended_s IS NULL RETURNING key",
+    )
+    .bind(alert.0)
+    .fetch_optional(w.on())
+    .await?;
+    if let Some(finding) = key.as_deref().and_then(taken_on::finding_of) {
+        taken_on::put_down(w, finding, now_s).await?;
+    }
+    sqlx::query(
+        "UPDATE alert_group SET due_s = $2, told_s = 0
+         WHERE ended_s IS NULL AND id IN (SELECT group_id FROM alert WHERE id = $1 AND notified_s IS NOT NULL)",
+    )
+    .bind(alert.0)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
 }
 
 async fn begin(w: &mut Writing, new: &NewAlert) -> Result<()> {

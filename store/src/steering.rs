@@ -289,7 +289,7 @@ impl Store {
         w.commit().await
     }
 
-    /// Brings back what a clock that ran ahead has planned: everything is due `behind_s` seconds earlier, and what would be
+    /// Brings back what a clock that ran ahead has planned, looks and messages alike: everything is due `behind_s` seconds earlier, and what would be
     /// in the past is spread over the next `within_s` seconds. Gives how much that was.
     ///
     /// # Errors
@@ -315,11 +315,17 @@ impl Store {
         .bind(behind_s)
         .execute(w.on())
         .await?;
-        sqlx::query("UPDATE lease SET until_s = until_s - $2 WHERE until_s - $2 > $1")
-            .bind(now_s)
-            .bind(behind_s)
-            .execute(w.on())
-            .await?;
+        for told in [
+            "UPDATE lease SET until_s = until_s - $2 WHERE until_s - $2 > $1",
+            "UPDATE wh_delivery SET next_s = CASE WHEN next_s - $2 > $1 THEN next_s - $2 ELSE $1 END
+             WHERE state = 'pending' AND next_s > $1",
+            "UPDATE alert_group SET due_s = CASE WHEN due_s - $2 > $1 THEN due_s - $2 ELSE $1 END
+             WHERE ended_s IS NULL AND due_s > $1",
+            // A summary comes at the reader's hour: it is planned anew.
+            "UPDATE wh_endpoint SET digest_due_s = NULL WHERE digest_due_s > $1 AND $2 > 0",
+        ] {
+            sqlx::query(told).bind(now_s).bind(behind_s).execute(w.on()).await?;
+        }
         w.commit().await?;
         Ok(surfaces.rows_affected() + sources.rows_affected())
     }

@@ -78,6 +78,24 @@ impl TakenOn {
     }
 }
 
+/// The finding that an alert with this key is about.
+pub(crate) fn finding_of(key: &str) -> Option<i64> {
+    key.strip_prefix(ABOUT)?.parse().ok()
+}
+
+/// Nobody has taken a finding on any more.
+pub(crate) async fn put_down(w: &mut Writing, finding: i64, now_s: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE finding_note SET until_s = $2
+         WHERE finding_id = $1 AND kind = 'acknowledged' AND (until_s IS NULL OR until_s > $2)",
+    )
+    .bind(finding)
+    .bind(now_s)
+    .execute(w.on())
+    .await?;
+    Ok(())
+}
+
 impl Store {
     /// Somebody takes findings on, and with them every open alert about one. Gives the findings; what is none is left out.
     ///
@@ -110,7 +128,7 @@ impl Store {
     pub async fn acknowledge(&self, id: AlertId, taken: &TakenOn) -> Result<bool> {
         let mut w = self.pools.write().await?;
         let key = taken.mark(&mut w, id.0).await?;
-        let finding = key.as_deref().and_then(|key| key.strip_prefix(ABOUT)).and_then(|number| number.parse().ok());
+        let finding = key.as_deref().and_then(finding_of);
         if let Some(finding) = finding {
             taken.note(&mut w, finding).await?;
         }

@@ -76,15 +76,14 @@ pub fn said(message: &str, kind: &str, body: &[u8]) -> Said {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let group = &data["group"];
     let is_group = group.is_object();
-    let is_over = kind == "alert_group.resolved"
-        || matches!(
-            kind,
-            "finding.resolved"
-                | "target.recovered"
-                | "incident.resolved"
-                | "disk.relieved"
-                | "finding.flapping_stopped"
-        );
+    let is_over = match kind {
+        // It has calmed down either way, and may well still be there.
+        "finding.flapping_stopped" => !matches!(data["finding"]["state"].as_str(), Some("open" | "clearing")),
+        "alert_group.resolved" | "finding.resolved" | "target.recovered" | "incident.resolved" | "disk.relieved" => {
+            true
+        }
+        _ => false,
+    };
     let items = data["items"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(item).collect();
     let since = if is_group { text(&group["opened_at"]) } else { String::new() };
     let line = [&data["summary"], &data["title"], &data["message"]]
@@ -153,4 +152,25 @@ fn key(message: &str, kind: &str, data: &Value) -> String {
         _ => None,
     };
     format!("plumbline:{}", id.unwrap_or(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_has_calmed_down_is_over_only_where_it_is_no_longer_there() {
+        for (kind, state, is_over) in [
+            ("finding.flapping_stopped", "open", false),
+            ("finding.flapping_stopped", "clearing", false),
+            ("finding.flapping_stopped", "resolved", true),
+            ("finding.resolved", "resolved", true),
+            ("finding.regressed", "open", false),
+        ] {
+            let body = json!({ "data": { "finding": { "id": "fnd_1", "state": state } } }).to_string();
+            assert_eq!(said("msg_1", kind, body.as_bytes()).is_over, is_over, "{kind} {state}");
+        }
+    }
 }

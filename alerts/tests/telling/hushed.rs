@@ -12,6 +12,17 @@ const DAY: i64 = 86_400;
 
 /// Two findings of one target were told to a receiver.
 async fn told() -> World {
+    let world = untold().await;
+    happens(&world, EventKind::FindingRegressed, 1, "broke document").await;
+    happens(&world, EventKind::FindingRegressed, 2, "broke document").await;
+    look(&world, 61).await;
+    assert_eq!(world.messages("alert_group.opened").await.len(), 1);
+    assert_eq!(world.messages("alert_group.opened").await[0]["data"]["group"]["firing"], 2);
+    world
+}
+
+/// Two findings of one target, a receiver, and nothing told yet.
+async fn untold() -> World {
     let world = World::new().await;
     let statements = [
         "INSERT INTO source (id, kind, name, added_s) VALUES (1, 'domains', 'harbour', 1)",
@@ -30,11 +41,6 @@ async fn told() -> World {
     }
     let people = world.endpoint("people", "http://127.0.0.1:1/", Mode::Groups).await;
     world.route("all", &[people]).await;
-    happens(&world, EventKind::FindingRegressed, 1, "broke document").await;
-    happens(&world, EventKind::FindingRegressed, 2, "broke document").await;
-    look(&world, 61).await;
-    assert_eq!(world.messages("alert_group.opened").await.len(), 1);
-    assert_eq!(world.messages("alert_group.opened").await[0]["data"]["group"]["firing"], 2);
     world
 }
 
@@ -225,4 +231,106 @@ async fn a_silence_after_the_telling_counts_as_matched_and_the_first_repeat_afte
     let said = world.messages("alert_group.updated").await;
     assert!(said.len() == 2 && !said[1]["data"].to_string().contains("has ended"), "it says so once");
     its_one_end_is_said(&world).await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_silence_is_said_whatever_has_held_the_alert_since() {
+    let world = untold().await;
+    happens(&world, EventKind::FindingRegressed, 1, "broke document").await;
+    look(&world, 61).await;
+    let id = silence(&world, "rule:a2a/two", None).await;
+    happens(&world, EventKind::FindingRegressed, 2, "broke document").await;
+    look(&world, 120).await;
+    let kept = world.store.open_alerts("finding:2").await.unwrap();
+    assert_eq!(kept[0].held_by.as_deref(), Some("silence:1"));
+    world.store.end_silence(id, world.now_s()).await.unwrap();
+    look(&world, 60).await;
+    assert_eq!(world.store.open_alerts("finding:2").await.unwrap()[0].held_by, None, "it waits for its group");
+    look(&world, 900).await;
+    let said = world.messages("alert_group.updated").await;
+    assert_eq!(said[0]["data"]["after_silences"][0], "the silence of Ada has ended: moving");
+    its_one_end_is_said_of(&world).await;
+}
+
+/// Both end, whatever was said before.
+async fn its_one_end_is_said_of(world: &World) {
+    happens(world, EventKind::FindingResolved, 1, "fixed").await;
+    happens(world, EventKind::FindingResolved, 2, "fixed").await;
+    look(world, 1_200).await;
+    assert_eq!(world.messages("alert_group.resolved").await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_taken_on_before_it_was_told_is_told_when_a_deploy_has_not_mended_it() {
+    let world = untold().await;
+    happens(&world, EventKind::FindingRegressed, 1, "broke document").await;
+    take_on(&world, None).await;
+    look(&world, 1_200).await;
+    assert!(world.messages("alert_group.opened").await.is_empty(), "somebody has it");
+    let kept = world.store.open_alerts("finding:1").await.unwrap();
+    assert_eq!(kept[0].why[1], "Taken on by Lin: mine");
+    deployed(&world, world.now_s()).await;
+    look(&world, 61).await;
+    assert_eq!(world.messages("alert_group.opened").await.len(), 1);
+    assert_eq!(
+        world.store.taken_on(&[1]).await.unwrap()[&1].until_s.map(|until_s| until_s <= world.now_s()),
+        Some(true)
+    );
+    its_one_end_is_said_of(&world).await;
+}
+
+#[tokio::test]
+async fn what_was_taken_on_is_told_again_after_a_new_deploy_and_not_after_an_old_one() {
+    let world = told().await;
+    take_on(&world, None).await;
+    deployed(&world, world.now_s() - 600).await;
+    look(&world, 2 * DAY).await;
+    assert_eq!(updates(&world).await, 0, "it was deployed before somebody took it on");
+    deployed(&world, world.now_s()).await;
+    look(&world, 61).await;
+    assert_eq!(updates(&world).await, 1);
+    its_one_end_is_said_of(&world).await;
+}
+
+/// The target was deployed at a moment, and what came of it is known.
+async fn deployed(world: &World, at_s: i64) {
+    sqlx::query(
+        "INSERT INTO deploy (id, target_id, at_s, weight, signals, outcome)
+         SELECT COALESCE(MAX(id), 0) + 1, 1, $1, 5, '[]', 'clean' FROM deploy",
+    )
+    .bind(at_s)
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    sqlx::query(
+        "INSERT INTO event (id, at_s, kind, target_id, subject_id, note)
+         SELECT MAX(id) + 1, $1, $2, 1, (SELECT MAX(id) FROM deploy), 'clean' FROM event",
+    )
+    .bind(world.now_s())
+    .bind(EventKind::DeployEvaluated.number())
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    world.teller.events().await.unwrap();
+}
+
+#[tokio::test]
+async fn thousands_that_are_accepted_keep_nobody_behind_them_waiting() {
+    let world = untold().await;
+    waiver(&world, "a2a/one").await;
+    sqlx::query(
+        "INSERT INTO alert (id, route_id, key, state, severity, target_id, opened_event, last_event, opened_s, title, surface_id,
+                            rule, facts, why, by_what, by_key)
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001)
+         SELECT i, 1, 'finding:' || (i + 10), 'firing', 'error', 1, 1, 1, 1, 'One', 1, 'a2a/one',
+                '{\"kind\":[\"a2a-agent\"]}', '[]', 'target', 'tgt_1' FROM n",
+    )
+    .execute(world.store.writer())
+    .await
+    .unwrap();
+    happens(&world, EventKind::FindingRegressed, 2, "broke document").await;
+    look(&world, 61).await;
+    let said = world.messages("alert_group.opened").await;
+    assert_eq!(said.len(), 1);
+    assert_eq!(said[0]["data"]["items"][0]["alert"], "finding:2");
 }

@@ -126,6 +126,7 @@ impl Book {
                 ended_as: None,
                 end_told_s: None,
                 held_by: None,
+                silenced_by: None,
                 ack_by: None,
                 ack_note: None,
                 ack_until_s: None,

@@ -247,6 +247,9 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
 
         let waiting = store.waiting_alerts(10).await.unwrap();
         assert_eq!(waiting.len(), 2);
+        assert_eq!(store.waiting_alerts_of(id, AlertId(0), 9).await.unwrap(), waiting);
+        assert_eq!(store.waiting_alerts_of(id, waiting[0].id, 9).await.unwrap(), waiting[1..]);
+        assert_eq!(store.oldest_waiting().await.unwrap(), BTreeMap::from([(id, NOON)]));
         assert_eq!(store.open_alerts("finding:1").await.unwrap().len(), 1);
         assert_eq!(store.open_alerts_of(1).await.unwrap().len(), 2);
         assert!(store.open_alerts_of(2).await.unwrap().is_empty());
@@ -322,7 +325,8 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert!(store.due_groups(NOON).await.unwrap().is_empty());
         store.postpone_group(group.id, Some(NOON)).await.unwrap();
         assert_eq!(store.due_groups(NOON).await.unwrap().len(), 1);
-        assert_eq!(store.waiting_alerts(10).await.unwrap()[0].held_by.as_deref(), Some("silence:1"));
+        let waits = &store.waiting_alerts(10).await.unwrap()[0];
+        assert_eq!((waits.held_by.as_deref(), waits.silenced_by), (Some("silence:1"), Some(1)));
         let hushed = |id, why: &str| Kept {
             alert: id,
             state: AlertState::Inhibited,
@@ -337,10 +341,14 @@ async fn alerts_begin_are_held_told_taken_on_and_end() {
         assert!(store.acknowledge(waiting[0].id, &taken("mine", NOON, Some(NOON + 60))).await.unwrap());
         assert_eq!(store.end_acknowledgements(NOON).await.unwrap(), 0);
         let graver =
-            AlertChange::Touch { alert: waiting[0].id, event: EventId(2), severity: Grade::Error, is_graver: true };
+            AlertChange::Touch { alert: waiting[0].id, event: EventId(2), severity: Grade::Error, tells_again: true };
         assert!(store.take_events(until, until, &[graver], &[], NOON).await.unwrap());
         assert_eq!(store.alert(waiting[0].id).await.unwrap().unwrap().state, AlertState::Firing, "graver than it was");
+        assert_eq!(store.taken_on(&[1]).await.unwrap()[&1].until_s, Some(NOON), "nor has anybody the finding");
         assert!(store.acknowledge(waiting[0].id, &taken("still mine", NOON, Some(NOON + 60))).await.unwrap());
+        assert_eq!(store.taken_on_before(1, NOON).await.unwrap(), []);
+        assert_eq!(store.taken_on_before(1, NOON + 1).await.unwrap().len(), 1);
+        assert_eq!(store.taken_on_before(2, NOON + 1).await.unwrap(), []);
         assert_eq!(store.end_acknowledgements(NOON + 60).await.unwrap(), 1);
         let end = AlertChange::End { alert: waiting[0].id, event: EventId(3), how: EndedAs::Resolved, at_s: NOON + 70 };
         assert!(store.take_events(until, until, &[end], &[], NOON + 70).await.unwrap());

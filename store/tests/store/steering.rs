@@ -172,12 +172,37 @@ async fn plans_of_a_clock_that_ran_ahead_are_brought_back() {
             store.set_due(surface_of(&store, host).await, Some(NOON + after_s)).await.unwrap();
         }
         store.plan_pass(source, NOON + 2 * DAY).await.unwrap();
+        for statement in [
+            "INSERT INTO wh_endpoint (id, slug, title, url, format, mode, types, state, origin, per_minute, schema_date,
+                                      created_s, digest_due_s)
+             VALUES (1, 'x', 'x', 'https://x.example', 'generic', 'groups', '[]', 'active', 'ui', 1, 'x', 1, $1)",
+            "INSERT INTO wh_message (id, type, at_s, body) VALUES ('msg_1', 'ping', $1, $2)",
+            "INSERT INTO wh_delivery (endpoint_id, message_id, state, next_s) VALUES (1, 'msg_1', 'pending', $1)",
+            "INSERT INTO route (id, slug, title, origin, matcher, created_s) VALUES (1, 'x', 'x', 'ui', '', $1)",
+            "INSERT INTO alert_group (id, route_id, by_what, key, opened_s, due_s, severity)
+             VALUES (1, 1, 'target', 'tgt_1', 1, $1, 'error')",
+        ] {
+            let query = sqlx::query(statement).bind(NOON + DAY + 60);
+            let query = if statement.contains("$2") { query.bind(b"{}".to_vec()) } else { query };
+            query.execute(store.writer()).await.unwrap();
+        }
         // The clock was a day ahead while these plans were made.
         assert_eq!(store.rein_in(NOON, DAY, 900).await.unwrap(), 3);
         let due = async |host| store.surface(surface_of(&store, host).await).await.unwrap().next_due_s.unwrap() - NOON;
         assert_eq!((due("a.example").await, due("c.example").await), (HOUR, -5));
         assert!((0..900).contains(&due("b.example").await), "what would be in the past is spread");
         assert_eq!(store.source(source).await.unwrap().next_pass_s, Some(NOON + DAY));
+        for (told, due_s) in [
+            ("SELECT next_s FROM wh_delivery", Some(NOON + 60)),
+            ("SELECT due_s FROM alert_group", Some(NOON + 60)),
+            ("SELECT digest_due_s FROM wh_endpoint", None),
+        ] {
+            let found: Option<i64> = sqlx::query_scalar(told).fetch_one(store.reader()).await.unwrap();
+            assert_eq!(found, due_s, "{told}");
+        }
+        store.rein_in(NOON + 30, DAY, 900).await.unwrap();
+        let next_s: i64 = sqlx::query_scalar("SELECT next_s FROM wh_delivery").fetch_one(store.reader()).await.unwrap();
+        assert_eq!(next_s, NOON + 30, "never in the past");
     })
     .await;
 }
