@@ -146,7 +146,9 @@ pub struct Found<'c> {
 impl<'c> Chain<'c> {
     /// Reads the chain from a conversation.
     pub fn of(conversation: &'c Conversation<'c>) -> Chain<'c> {
-        let refused = |turn: &&Turn<'_>| turn.is_about_endpoint() && turn.is_auth_refusal() && !is_wall(turn);
+        // Who asks for a key in words alone names no way to one that could be judged.
+        let asks = |turn: &Turn<'_>| turn.is_challenged() || (turn.challenge().is_some() && turn.is_auth_refusal());
+        let refused = |turn: &&Turn<'_>| turn.is_about_endpoint() && asks(turn) && !is_wall(turn);
         let refusal = conversation.turns.iter().find(|turn| refused(turn) && turn.challenge().is_some());
         let refusal = refusal.or_else(|| conversation.turns.iter().find(refused));
         let read = refusal.and_then(Turn::challenge).map(challenges);
@@ -248,9 +250,23 @@ impl<'c> Chain<'c> {
         issuers
     }
 
+    /// Every place of the resource's metadata: those of the address that was asked for, then those of the one that it
+    /// led to; each address once.
+    pub fn places(&self) -> Vec<(PrmPlace, Url)> {
+        let addresses = self.conversation.addresses().into_iter().filter_map(|address| Url::parse(address).ok());
+        each_once(addresses.flat_map(|address| prm_places(&address, self.challenged())).collect())
+    }
+
+    /// The origins of the endpoint, each of which is its authorization server as the revision 2025-03-26 has it.
+    pub fn origins(&self) -> Vec<String> {
+        let addresses = self.conversation.addresses().into_iter().filter_map(|address| Url::parse(address).ok());
+        let mut origins: Vec<String> = addresses.map(|address| address.origin().ascii_serialization()).collect();
+        origins.dedup();
+        origins
+    }
+
     fn requests_for_prm(&self) -> Vec<(PrmPlace, &'c Turn<'c>)> {
-        let Ok(endpoint) = Url::parse(self.conversation.endpoint) else { return Vec::new() };
-        let places = prm_places(&endpoint, self.challenged());
+        let places = self.places();
         self.conversation
             .of(Step::Prm)
             .filter_map(|turn| {
@@ -263,10 +279,8 @@ impl<'c> Chain<'c> {
 
     fn requests_for_servers(&self) -> Vec<Server<'c>> {
         let mut issuers: Vec<(String, bool)> = self.issuers().into_iter().map(|issuer| (issuer, false)).collect();
-        if issuers.is_empty()
-            && let Ok(endpoint) = Url::parse(self.conversation.endpoint)
-        {
-            issuers.push((endpoint.origin().ascii_serialization(), true));
+        if issuers.is_empty() {
+            issuers.extend(self.origins().into_iter().map(|origin| (origin, true)));
         }
         let servers = issuers.into_iter().map(|(issuer, is_assumed)| {
             let places = Url::parse(&issuer).map(|url| as_places(&url)).unwrap_or_default();

@@ -75,6 +75,10 @@ pub struct Turn<'s> {
     pub revision: &'static str,
     /// The answer led on to the next exchange.
     pub is_led_on: bool,
+    /// A redirect on the way made another request of it than was asked: a POST became a GET.
+    pub is_astray: bool,
+    /// The server has forgotten the session that it is in.
+    pub is_lost: bool,
     /// What came back.
     pub answer: Answer,
 }
@@ -150,7 +154,9 @@ impl<'s> Conversation<'s> {
         for number in 1..turns.len() {
             turns[number - 1].is_led_on = leads_to(turns[number - 1].exchange, turns[number].exchange);
         }
+        note_astray(&mut turns);
         answers_on_streams(&mut turns);
+        note_lost(&mut turns);
         let negotiated = turns.iter().find_map(negotiated);
         let mut conversation = Conversation {
             endpoint: exchanges.first().map_or("", |first| first.request.url.as_str()),
@@ -168,6 +174,20 @@ impl<'s> Conversation<'s> {
             };
         }
         conversation
+    }
+
+    /// The addresses of the endpoint: the one that was asked for and, where a redirect kept the request, the one that it
+    /// led to.
+    pub fn addresses(&self) -> Vec<&str> {
+        let mut addresses = vec![self.endpoint];
+        let led = self.handshakes().filter(|turn| !turn.is_astray && turn.exchange.request.method == "POST");
+        for turn in led.filter(|turn| turn.number > 0 && self.turns[turn.number - 1].is_led_on) {
+            let led_to = turn.exchange.request.url.as_str();
+            if !addresses.contains(&led_to) {
+                addresses.push(led_to);
+            }
+        }
+        addresses
     }
 
     /// The era by what was answered.
@@ -371,13 +391,22 @@ impl Turn<'_> {
     /// Why nothing can be said about the content of the answer: it was refused before anybody looked at the request.
     pub fn gate(&self) -> Option<NotEvaluated> {
         let response = self.response()?;
+        if response.is_bot_wall() {
+            return Some(NotEvaluated::RateLimited);
+        }
         match response.status {
             401 | 403 | 407 => Some(NotEvaluated::Auth),
             402 => Some(NotEvaluated::Payment),
             429 => Some(NotEvaluated::RateLimited),
             503 if response.header("retry-after").is_some() => Some(NotEvaluated::RateLimited),
+            _ if self.says_unauthorized() => Some(NotEvaluated::Auth),
             _ => None,
         }
+    }
+
+    /// Whether the server failed: what it says then is about itself and not about what was asked.
+    pub fn has_failed(&self) -> bool {
+        self.status().is_some_and(|status| status >= 500)
     }
 
     /// Why nothing can be said about the answer at all: it was refused, did not come, or did not come whole.
@@ -385,8 +414,8 @@ impl Turn<'_> {
         match self.response() {
             None => Some(NotEvaluated::NoDocument),
             Some(response) if response.cut.is_some() => Some(NotEvaluated::Cut),
-            Some(_) if self.is_late() => Some(NotEvaluated::NoDocument),
-            Some(_) => self.gate(),
+            Some(_) if self.is_late() || self.is_astray => Some(NotEvaluated::NoDocument),
+            Some(_) => self.gate().or((self.has_failed() || self.is_lost).then_some(NotEvaluated::NoDocument)),
         }
     }
 
@@ -396,21 +425,33 @@ impl Turn<'_> {
         matches!(end, Some(StreamEnd::Silent | StreamEnd::Overrun)) && self.reply().is_none()
     }
 
-    /// Whether it was refused for want of credentials: 401, 403 with a challenge, or an error that says so under 200.
+    /// Whether it was refused for want of credentials: 401, 403 with a challenge, or an error that says so.
     pub fn is_auth_refusal(&self) -> bool {
-        let Some(response) = self.response() else { return false };
-        match response.status {
-            401 => true,
-            403 => response.header("www-authenticate").is_some_and(names_token_scheme),
-            200..=299 => self.says_unauthorized(),
+        self.is_challenged() || self.says_unauthorized()
+    }
+
+    /// Whether it was refused as HTTP has it: 401, or 403 with a challenge that asks for a token.
+    pub fn is_challenged(&self) -> bool {
+        match self.status() {
+            Some(401) => true,
+            Some(403) => self.challenge().is_some_and(names_token_scheme),
             _ => false,
         }
     }
 
-    /// Whether the error says in words that credentials are needed.
+    /// Whether the error says in words that credentials are needed: that of JSON-RPC, or that of whoever stands in front
+    /// and answers with JSON of another kind.
     pub fn says_unauthorized(&self) -> bool {
-        let message = self.error().and_then(|error| error.get("message")).and_then(Node::text);
-        message.is_some_and(asks_for_credentials)
+        if let Some(error) = self.error() {
+            let message = error.get("message").and_then(Node::text).or_else(|| error.text());
+            return message.is_some_and(asks_for_credentials);
+        }
+        let Some(object) = self.answer.messages.first().filter(|_| !self.has_failed()).and_then(Message::object) else {
+            return false;
+        };
+        let is_other = !["jsonrpc", "result", "method"].iter().any(|name| object.get(name).is_some());
+        let said = ["error", "message", "detail", "error_description", "title"].iter();
+        is_other && said.filter_map(|name| object.get(name)?.text()).any(asks_for_credentials)
     }
 
     /// Whether the answer can only come from a server of the revision without sessions.
@@ -512,7 +553,8 @@ fn turn(number: usize, exchange: &Exchange) -> Turn<'_> {
     let asked = exchange.request.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
     let step = exchange.step.or_else(|| step_of(exchange, asked.as_ref()));
     let answer = exchange.response.as_ref().map(|response| answer(number, response)).unwrap_or_default();
-    Turn { number, exchange, step, asked, revision: NEWEST_LEGACY, is_led_on: false, answer }
+    let (is_led_on, is_astray, is_lost) = (false, false, false);
+    Turn { number, exchange, step, asked, revision: NEWEST_LEGACY, is_led_on, is_astray, is_lost, answer }
 }
 
 /// What a recorded request asks for where its step was not noted.
@@ -601,6 +643,38 @@ fn answer(number: usize, response: &Response) -> Answer {
     Answer { messages, stream: None, is_json }
 }
 
+/// Marks what a redirect made another request of.
+fn note_astray(turns: &mut [Turn<'_>]) {
+    for number in 1..turns.len() {
+        let (before, turn) = (&turns[number - 1], &turns[number]);
+        let is_changed = before.exchange.request.method != turn.exchange.request.method;
+        turns[number].is_astray = before.is_led_on && (before.is_astray || is_changed);
+    }
+}
+
+/// Marks what was refused because the server has forgotten the session, as one does that was started again in between:
+/// 404 in a session that was not ended, and that is dead from then on or is named in the refusal.
+fn note_lost(turns: &mut [Turn<'_>]) {
+    // To these a session that is not known is the question.
+    const ABOUT_SESSIONS: [Step; 3] = [Step::SessionUnknown, Step::SessionTerminated, Step::SessionOtherUser];
+    let mut alive: Vec<String> = Vec::new();
+    for turn in turns.iter_mut().rev() {
+        let Some(session) = turn.exchange.request.headers.get("mcp-session-id") else { continue };
+        if turn.step.is_some_and(|step| ABOUT_SESSIONS.contains(&step)) {
+            continue;
+        }
+        let is_named = || {
+            let message = turn.error().and_then(|error| error.get("message")).and_then(Node::text);
+            message.is_some_and(|message| message.to_lowercase().contains("session"))
+        };
+        if turn.exchange.success().is_some() && turn.error().is_none() {
+            alive.push(session.clone());
+        } else if turn.status() == Some(404) && turn.error_code() != Some(-32601) {
+            turn.is_lost = is_named() || !alive.contains(session);
+        }
+    }
+}
+
 /// Over HTTP+SSE the answers come on the stream that was opened first.
 fn answers_on_streams(turns: &mut [Turn<'_>]) {
     let is_stream = |turn: &Turn<'_>| turn.step == Some(Step::HttpSse) && turn.answer.stream.is_some();
@@ -650,25 +724,120 @@ fn names_token_scheme(challenge: &str) -> bool {
 }
 
 /// Whether a message says that credentials are missing, and does not only use one of the words in another sense.
-fn asks_for_credentials(message: &str) -> bool {
-    let lower = message.to_lowercase();
-    const SURE: [&str; 10] = [
+pub fn asks_for_credentials(message: &str) -> bool {
+    // Said whole, each says it.
+    const SURE: [&str; 37] = [
         "unauthorized",
         "unauthorised",
         "unauthenticated",
+        "not authorized",
+        "not authorised",
         "not authenticated",
+        "not logged in",
+        "not signed in",
         "authentication required",
+        "authentication is required",
         "authentication needed",
+        "authentication is needed",
+        "authentication failed",
+        "authentication missing",
+        "missing authentication",
+        "no authentication",
+        "invalid authentication",
         "requires authentication",
         "authorization required",
+        "authorization is required",
+        "authorization failed",
+        "missing authorization",
+        "no authorization",
+        "requires authorization",
+        "must authenticate",
+        "must be authenticated",
+        "please authenticate",
         "must be logged in",
+        "must log in",
         "please log in",
+        "please login",
+        "login required",
+        "login is required",
+        "must sign in",
+        "please sign in",
+        "sign in required",
+        "sign in to continue",
     ];
-    const WANTED: [&str; 7] =
-        ["api key", "api_key", "apikey", "access token", "bearer token", "auth token", "credentials"];
-    const LACKING: [&str; 6] = ["missing", "required", "requires", "invalid", "provide", "no "];
-    SURE.iter().any(|word| lower.contains(word))
-        || (WANTED.iter().any(|word| lower.contains(word)) && LACKING.iter().any(|word| lower.contains(word)))
+    // Wanted and lacking together say it.
+    const WANTED: [&str; 16] = [
+        "api key",
+        "apikey",
+        "access token",
+        "bearer token",
+        "bearer",
+        "auth token",
+        "authentication token",
+        "authorization token",
+        "oauth token",
+        "authorization header",
+        "jwt",
+        "credentials",
+        "credential",
+        "password",
+        "subscription key",
+        "api token",
+    ];
+    const LACKING: [&str; 14] = [
+        "missing",
+        "required",
+        "requires",
+        "require",
+        "invalid",
+        "provide",
+        "provided",
+        "no",
+        "not found",
+        "absent",
+        "needed",
+        "need",
+        "must",
+        "expected",
+    ];
+    // A token is many things; only alone it is one to get in with.
+    const TOKEN: [&str; 8] = [
+        "token required",
+        "token is required",
+        "token missing",
+        "token is missing",
+        "missing token",
+        "requires a token",
+        "no token provided",
+        "token not provided",
+    ];
+    const OTHER_TOKENS: [&str; 12] = [
+        "session",
+        "cursor",
+        "progress",
+        "csrf",
+        "xsrf",
+        "page",
+        "continuation",
+        "position",
+        "parse",
+        "syntax",
+        "json",
+        "unexpected",
+    ];
+    const BARE: [&str; 5] = [" forbidden ", " access denied ", " permission denied ", " 401 ", " 403 forbidden "];
+    let words = message.to_lowercase();
+    let words: Vec<&str> = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let said = format!(" {} ", words.join(" "));
+    let says = |phrase: &&str| said.contains(&format!(" {phrase} "));
+    // From where and as whom one asks are two questions.
+    if says(&"origin") || says(&"host") {
+        return false;
+    }
+    SURE.iter().any(|phrase| says(phrase))
+        || BARE.contains(&said.as_str())
+        || (WANTED.iter().any(|word| says(word)) && LACKING.iter().any(|word| says(word)))
+        || (TOKEN.iter().any(|phrase| says(phrase)) && !OTHER_TOKENS.iter().any(|word| says(word)))
 }
 
 /// Whether a session shows that nobody could be reached: every handshake failed on the wire.
@@ -676,4 +845,133 @@ pub fn wire_failure(conversation: &Conversation<'_>) -> Option<WireError> {
     let mut handshakes = conversation.handshakes().peekable();
     let first = handshakes.peek()?.exchange.error?;
     handshakes.all(|turn| turn.response().is_none()).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_credentials_says_so_in_many_words() {
+        for message in [
+            "Missing Authorization header",
+            "Authorization header is required",
+            "Missing X-API-Key header",
+            "Missing API key",
+            "API_KEY is required",
+            "apiKey required",
+            "Please provide an API key",
+            "No API key provided",
+            "Invalid API key",
+            "Authentication is required",
+            "Authentication required",
+            "Authentication failed",
+            "Login required",
+            "Please sign in",
+            "Please sign-in to continue.",
+            "You must log in first",
+            "You must authenticate first",
+            "Not logged in",
+            "Token required",
+            "Missing token",
+            "No token provided",
+            "Missing bearer token",
+            "Unauthorized",
+            "unauthorized",
+            "Unauthorized: missing API key",
+            "Forbidden: API key required",
+            "401 Unauthorized",
+            "Not authorized",
+            "Invalid credentials",
+            "Missing or invalid JWT",
+            "Forbidden",
+            "Access denied",
+        ] {
+            assert!(asks_for_credentials(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn who_uses_the_words_in_another_sense_does_not() {
+        for message in [
+            "",
+            "no",
+            "Bad Request",
+            "Invalid params: unknown token '}' at position 4",
+            "Unexpected token < in JSON at position 0",
+            "Missing token ')' in expression, parse error",
+            "Missing session token",
+            "Invalid cursor token",
+            "Progress token required",
+            "Missing session id",
+            "Session required",
+            "Session not found",
+            "Missing required query parameter: tenant",
+            "Missing header",
+            "Unauthorized origin",
+            "Invalid Host header: unauthorized host",
+            "Access denied: file is outside of the root",
+            "Method forbidden in this state",
+            "The casino is closed",
+            "Author is required",
+            "Authority missing",
+            "Tokenizer missing",
+            "Method not found",
+            "Internal error",
+            "Server already initialized",
+        ] {
+            assert!(!asks_for_credentials(message), "{message}");
+        }
+    }
+
+    fn conversation_of(exchanges: &str, look: impl Fn(&Conversation<'_>)) {
+        let session = serde_json::from_str(&format!("{{\"exchanges\": [{exchanges}]}}")).expect("it is a session");
+        look(&Conversation::read(&session, None, None, None));
+    }
+
+    #[test]
+    fn a_post_that_became_a_get_is_astray_and_one_that_stayed_is_not() {
+        let hop = |method: &str, url: &str, response: &str| {
+            format!(
+                r#"{{"step": "initialize", "request": {{"method": "{method}", "url": "https://t.example{url}", "body": {{"jsonrpc": "2.0", "id": 1, "method": "initialize"}}}}, "response": {response}}}"#
+            )
+        };
+        let to = |status: u16| format!(r#"{{"status": {status}, "headers": {{"location": "/mcp/"}}}}"#);
+        let page = r#"{"status": 200, "headers": {"content-type": "text/html"}, "raw": "<p>"}"#;
+        conversation_of(&[hop("POST", "/mcp", &to(301)), hop("GET", "/mcp/", page)].join(","), |astray| {
+            assert_eq!(astray.turns[1].unsaid(), Some(NotEvaluated::NoDocument));
+            assert_eq!(astray.addresses(), ["https://t.example/mcp"]);
+        });
+        conversation_of(&[hop("POST", "/mcp", &to(307)), hop("POST", "/mcp/", page)].join(","), |led| {
+            assert_eq!(led.turns[1].unsaid(), None);
+            assert_eq!(led.addresses(), ["https://t.example/mcp", "https://t.example/mcp/"]);
+        });
+    }
+
+    #[test]
+    fn a_session_that_was_forgotten_is_lost_and_a_method_that_is_not_there_is_not() {
+        let asked = |step: &str, response: &str| {
+            format!(
+                r#"{{"step": "{step}", "request": {{"method": "POST", "url": "https://t.example/mcp", "headers": {{"mcp-session-id": "s"}}, "body": {{"jsonrpc": "2.0", "id": 1, "method": "ping"}}}}, "response": {response}}}"#
+            )
+        };
+        let error = |code: i64, message: &str| {
+            format!(
+                r#"{{"status": 404, "body": {{"jsonrpc": "2.0", "id": 1, "error": {{"code": {code}, "message": "{message}"}}}}}}"#
+            )
+        };
+        let served = r#"{"status": 200, "body": {"jsonrpc": "2.0", "id": 1, "result": {}}}"#;
+        let lost = |first: String, then: &str| {
+            let mut is_lost = false;
+            let session = format!("{{\"exchanges\": [{first}, {}]}}", asked("tools/list", then));
+            let session = serde_json::from_str(&session).expect("it is a session");
+            is_lost |= Conversation::read(&session, None, None, None).turns[0].is_lost;
+            is_lost
+        };
+        assert!(lost(asked("ping", &error(-32001, "Session not found")), served), "it says so");
+        assert!(lost(asked("ping", &error(-32000, "no")), r#"{"status": 404}"#), "nothing works any more");
+        assert!(!lost(asked("ping", &error(-32000, "no")), served), "the rest works");
+        assert!(!lost(asked("ping", &error(-32601, "no")), r#"{"status": 404}"#), "there is no such method");
+        assert!(!lost(asked("session-unknown", &error(-32001, "Session not found")), served), "it was asked for");
+    }
 }

@@ -100,6 +100,10 @@ impl Judging<'_> {
         if turn.is_led_on || !self.is_spoken(turn) || !is_content(turn) || turn.is_mislabelled() || is_broken_off {
             return;
         }
+        // Nobody reads the body of what takes a notification; that there is one is a finding of its own.
+        if turn.step == Some(Step::Initialized) && !turn.is_json_rpc() {
+            return;
+        }
         let given = self.given_at(turn);
         let version = self.version.or(Some(turn.revision));
         for message in &turn.answer.messages {
@@ -315,9 +319,14 @@ impl Judging<'_> {
     fn metadata(&self, said: &mut Said) {
         let chain = crate::authorization::Chain::of(self.conversation);
         let version = self.version.unwrap_or_else(|| chain.revision());
+        let addresses = self.conversation.addresses();
         for found in chain.documents() {
+            // A resource may be named by the address that was asked for or by the one that it led to.
+            let named = crate::authorization::member(found.turn, "resource");
+            let named = named.as_ref().and_then(Value::as_str);
+            let endpoint = addresses.iter().find(|address| named == Some(**address)).or(addresses.first());
             let given = Given {
-                endpoint: Some(self.conversation.endpoint.to_owned()),
+                endpoint: endpoint.map(|endpoint| (*endpoint).to_owned()),
                 found_at: found.found_at.map(str::to_owned),
                 issuer_listed: found.issuer.clone(),
                 challenge_scope: chain.scope(),

@@ -41,17 +41,24 @@ impl Session {
     /// The same with credentials and session ids as their length and SHA-256: what is kept and shown.
     #[must_use]
     pub fn masked(mut self) -> Session {
+        let first = self.first_number();
         for exchange in &mut self.exchanges {
             let answer = exchange.response.as_mut().map(|response| &mut response.headers);
             for headers in [Some(&mut exchange.request.headers), answer].into_iter().flatten() {
                 for name in SECRETS {
                     if let Some(value) = headers.get_mut(name).filter(|value| !value.starts_with("***")) {
-                        *value = masked(value);
+                        *value = if name == SESSION_ID { masked_id(value, first) } else { masked(value) };
                     }
                 }
             }
         }
         self
+    }
+
+    /// The first session id that is a number: how far others are from it shows whether they count up.
+    fn first_number(&self) -> Option<u128> {
+        let responses = self.exchanges.iter().filter_map(|exchange| exchange.response.as_ref());
+        responses.filter_map(|response| response.header(SESSION_ID)?.parse().ok()).next()
     }
 
     /// What the conversation was about, by what was asked first.
@@ -72,6 +79,65 @@ fn masked(value: &str) -> String {
     let hash = Sha256::digest(value.as_bytes());
     let hex = crate::canonical::hex(&hash);
     format!("***({} sha256:{hex})", value.len())
+}
+
+/// The header that names a session.
+const SESSION_ID: &str = "mcp-session-id";
+/// How far two numbers may be apart for the record to say how far: nobody guesses the one from that who does not know the
+/// other.
+const NEAR: i128 = 10_000;
+
+/// A session id as what rules say of it needs: its length, what it is made of, and of a number how far it is from the
+/// first of the session. `***(19 digits +1 sha256:…)`.
+fn masked_id(value: &str, first: Option<u128>) -> String {
+    let hex = crate::canonical::hex(&Sha256::digest(value.as_bytes()));
+    let apart = first.zip(value.parse::<u128>().ok()).and_then(|(first, number)| {
+        let apart = i128::try_from(number).ok()? - i128::try_from(first).ok()?;
+        (apart.abs() < NEAR).then(|| format!(" {apart:+}"))
+    });
+    let parts = [value.len().to_string(), id_classes(value)].join(" ");
+    format!("***({parts}{} sha256:{hex})", apart.unwrap_or_default())
+}
+
+/// What an id is made of, class by class.
+fn id_classes(id: &str) -> String {
+    type Class = (&'static str, fn(char) -> bool);
+    const CLASSES: [Class; 6] = [
+        ("digits", |c| c.is_ascii_digit()),
+        ("letters", |c| c.is_ascii_alphabetic()),
+        ("marks", |c| c.is_ascii_punctuation()),
+        ("spaces", |c| c == ' '),
+        ("controls", |c| c.is_ascii_control()),
+        ("beyond-ascii", |c| !c.is_ascii()),
+    ];
+    let held: Vec<&str> = CLASSES.iter().filter(|(_, is_in)| id.chars().any(is_in)).map(|(name, _)| *name).collect();
+    if held.is_empty() { "nothing".to_owned() } else { held.join("+") }
+}
+
+/// A session id as the record keeps it, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskedId {
+    /// How many bytes it has.
+    pub length: usize,
+    /// Whether it is visible ASCII; `None` in a record that does not say what it is made of.
+    pub is_visible: Option<bool>,
+    /// Of a number, how far it is from the first of the session.
+    pub apart: Option<i128>,
+}
+
+impl MaskedId {
+    /// Reads an id; `None` for one that is not masked.
+    pub fn parse(id: &str) -> Option<MaskedId> {
+        let words: Vec<&str> = id.strip_prefix("***(")?.trim_end_matches(')').split(' ').collect();
+        let length = words.first()?.parse().ok()?;
+        let classes = words.get(1).filter(|word| !word.starts_with("sha256:"));
+        let unseen = ["spaces", "controls", "beyond-ascii", "nothing"];
+        Some(MaskedId {
+            length,
+            is_visible: classes.map(|classes| !classes.split('+').any(|class| unseen.contains(&class))),
+            apart: words.get(2).and_then(|word| word.parse().ok()),
+        })
+    }
 }
 
 /// Everything said to observe one surface once, redirects and second tries included.
@@ -559,6 +625,17 @@ impl Response {
         self.headers.get(name).map(String::as_str)
     }
 
+    /// Whether it carries the mark that delivery networks put on a page meant to stop machines: what lies behind it was
+    /// not asked.
+    pub fn is_bot_wall(&self) -> bool {
+        const WALLS: [(&str, &[&str]); 3] = [
+            ("cf-mitigated", &["challenge"]),
+            ("x-vercel-mitigated", &["challenge", "deny"]),
+            ("x-amzn-waf-action", &["challenge", "captcha"]),
+        ];
+        WALLS.iter().any(|(name, values)| self.header(name).is_some_and(|value| values.contains(&value.trim())))
+    }
+
     /// The media type it claims.
     pub fn media_type(&self) -> Option<MediaType<'_>> {
         self.header("content-type").and_then(MediaType::parse)
@@ -749,7 +826,7 @@ mod tests {
         let masked = Session::from(vec![exchange(text)]).masked();
         let (request, response) =
             (&masked.exchanges[0].request, masked.exchanges[0].response.as_ref().expect("answered"));
-        let id = "***(3 sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad)";
+        let id = "***(3 letters sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad)";
         assert_eq!(
             (request.headers["mcp-session-id"].as_str(), request.headers["authorization"].as_str()),
             (id, "***")

@@ -9,6 +9,7 @@ use crate::authorization::{AsPlace, Chain, json_of, member};
 use crate::conversation::{Conversation, Era, MODERN, Turn, wire_failure};
 use crate::document::{Node, Type};
 use crate::kind::Kind;
+use crate::mcp::endpoint::leads_to_login;
 use crate::report::NotEvaluated;
 use crate::session::{Session, Step};
 
@@ -243,10 +244,16 @@ fn access(conversation: &Conversation<'_>) -> Access {
         Access::RateLimited
     } else if has(NotEvaluated::Payment) {
         Access::PaymentRequired
-    } else if conversation.needs_authorization() {
+    } else if conversation.needs_authorization()
+        || has(NotEvaluated::Auth)
+        || conversation.turns.iter().any(|turn| leads_to_login(conversation, turn))
+    {
         Access::AuthRequired
     } else if wire_failure(conversation).is_some() || handshakes.iter().all(|turn| is_nothing(turn)) {
         Access::Unreachable
+    } else if handshakes.iter().any(|turn| turn.is_json_rpc() && !turn.has_failed()) {
+        // Whoever answers in the protocol lets in whoever asks, and refuses for another reason.
+        Access::Open
     } else {
         Access::NotMcp
     }
@@ -254,7 +261,7 @@ fn access(conversation: &Conversation<'_>) -> Access {
 
 /// Whether a handshake found nobody: no answer, a failure of the server, or nothing at the address.
 fn is_nothing(turn: &Turn<'_>) -> bool {
-    !turn.is_json_rpc() && turn.status().is_none_or(|status| status >= 500 || matches!(status, 404 | 410))
+    turn.has_failed() || (!turn.is_json_rpc() && turn.status().is_none_or(|status| matches!(status, 404 | 410)))
 }
 
 fn detected(protocol: Protocol, conversation: &Conversation<'_>, chain: &Chain<'_>) -> Detection {
@@ -398,6 +405,13 @@ mod tests {
         r#"{"status": 400, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "no"}}}"#;
     const UNSUPPORTED: &str = r#"{"status": 400, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}}}}"#;
     const UNAUTHORIZED: &str = r#"{"status": 401, "headers": {"www-authenticate": "Bearer"}}"#;
+    const WALL: &str =
+        r#"{"status": 200, "headers": {"content-type": "text/html", "cf-mitigated": "challenge"}, "raw": "<p>"}"#;
+    const FORBIDDEN: &str = r#"{"status": 403, "headers": {"content-type": "text/html"}, "raw": "<p>"}"#;
+    const WANTS_KEY: &str = r#"{"status": 400, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "Missing API key"}}}"#;
+    const PLAIN_KEY: &str =
+        r#"{"status": 400, "headers": {"content-type": "application/json"}, "body": {"error": "Missing API key"}}"#;
+    const FAILED: &str = r#"{"status": 500, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Internal error"}}}"#;
     const PAGE: &str = r#"{"status": 200, "headers": {"content-type": "text/html"}, "raw": "<p>"}"#;
 
     #[test]
@@ -420,6 +434,12 @@ mod tests {
             (r#"{"status": 429}"#, r#"{"status": 429}"#, Era::Unknown, Access::RateLimited, NotDetected, NotDetected),
             (r#"{"status": 404}"#, r#"{"status": 502}"#, Era::Unknown, Access::Unreachable, NotDetected, NotDetected),
             (PAGE, PAGE, Era::Unknown, Access::NotMcp, NotDetected, NotDetected),
+            (WALL, WALL, Era::Unknown, Access::RateLimited, NotDetected, NotDetected),
+            (FORBIDDEN, FORBIDDEN, Era::Unknown, Access::AuthRequired, NotDetected, NotDetected),
+            (REFUSED, REFUSED, Era::Unknown, Access::Open, NotDetected, Indicated),
+            (WANTS_KEY, WANTS_KEY, Era::Unknown, Access::AuthRequired, NotDetected, Indicated),
+            (PLAIN_KEY, PLAIN_KEY, Era::Unknown, Access::AuthRequired, NotDetected, Indicated),
+            (FAILED, FAILED, Era::Unknown, Access::Unreachable, NotDetected, Indicated),
         ];
         for (discover, initialize, era, access, modern, legacy) in rows {
             let exchanges = [posted("discover", DISCOVER, discover), posted("initialize", INITIALIZE, initialize)];

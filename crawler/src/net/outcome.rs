@@ -116,7 +116,7 @@ fn of_error(error: WireError) -> Outcome {
 }
 
 fn of_response(response: &Response, asked: Asked) -> Outcome {
-    if is_bot_wall(response) {
+    if response.is_bot_wall() {
         return Outcome::Throttled;
     }
     match response.status {
@@ -146,16 +146,6 @@ fn whole(cut: Option<Cut>) -> Outcome {
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers.get(name).map(String::as_str)
-}
-
-/// The marks that delivery networks put on a page meant to stop machines.
-fn is_bot_wall(response: &Response) -> bool {
-    const WALLS: [(&str, &[&str]); 3] = [
-        ("cf-mitigated", &["challenge"]),
-        ("x-vercel-mitigated", &["challenge", "deny"]),
-        ("x-amzn-waf-action", &["challenge", "captcha"]),
-    ];
-    WALLS.iter().any(|(name, values)| header(response, name).is_some_and(|value| values.contains(&value.trim())))
 }
 
 /// `WWW-Authenticate` begins with the name of a scheme.

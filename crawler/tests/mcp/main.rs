@@ -2,10 +2,12 @@
 //!
 //! - [`server`]: one of each era that does nothing wrong, and a way to make it do one thing otherwise;
 //! - [`bad`]: servers that break one rule each;
+//! - [`fair`]: servers that do something that is easily taken for a fault and is none, or not the one it looks like;
 //! - [`own`]: what only the operator's own servers are asked, and nobody else;
 //! - [`hostile`]: servers that are out to cost time, memory or a false word.
 
 mod bad;
+mod fair;
 mod hostile;
 mod own;
 mod server;

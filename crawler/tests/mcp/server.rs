@@ -214,6 +214,17 @@ pub fn error(asked: &Asked, status: u16, code: i64) -> Answer {
     Answer::json(status, json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}}))
 }
 
+/// A refusal in these words.
+pub fn refused(asked: &Asked, status: u16, message: &str) -> Answer {
+    let id = asked.json.get("id").cloned().unwrap_or_default();
+    Answer::json(status, json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}}))
+}
+
+/// A page.
+pub fn page(status: u16) -> Answer {
+    Answer { label: "text/html", ..Answer::text(status, "<!doctype html><title>Tides</title>") }
+}
+
 /// An event stream with these messages before the answer.
 pub fn stream_after(before: &[Value], answer: Answer) -> Answer {
     let frames: String = before.iter().map(|message| format!("data: {message}\n\n")).collect();

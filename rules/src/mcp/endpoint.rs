@@ -31,7 +31,7 @@ pub(super) const RULES: &[&Rule] = &[
 
 /// The handshakes that were tried, with the GET that stands for the transport before 2025-03-26.
 fn handshakes<'c, 's>(conversation: &'c Conversation<'s>) -> Vec<&'c Turn<'s>> {
-    conversation.handshakes().collect()
+    conversation.handshakes().filter(|turn| !turn.is_astray).collect()
 }
 
 /// The handshakes when all of them were answered and each answer holds; otherwise nothing.
@@ -152,7 +152,9 @@ crate::rule! {
 fn endpoint_rate_limited(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     if let Some(turn) = all(conversation, out).find(|turn| turn.gate() == Some(NotEvaluated::RateLimited)) {
         let status = turn.status().unwrap_or_default();
-        out.add_in(turn.revision, turn.place(), format!("answers {status} and asks to wait"));
+        let is_wall = turn.response().is_some_and(crate::session::Response::is_bot_wall);
+        let what = if is_wall { "shows a page meant to stop machines" } else { "asks to wait" };
+        out.add_in(turn.revision, turn.place(), format!("answers {status} and {what}"));
     }
 }
 
@@ -280,6 +282,7 @@ fn endpoint_not_mcp(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut 
         !says_nothing
             && !is_unreadable
             && turn.challenge().is_none()
+            && turn.gate().is_none()
             && !response.body().trim_ascii().is_empty()
             && turn.answer.stream.is_none()
             && !turn.is_json_rpc()
@@ -639,7 +642,7 @@ crate::rule! {
 }
 
 fn endpoint_post_refused(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    let refused = |turn: &&Turn<'_>| turn.status() == Some(405) && !turn.is_json_rpc();
+    let refused = |turn: &&Turn<'_>| turn.status() == Some(405) && !turn.is_json_rpc() && !turn.is_astray;
     let is_open = |turn: &Turn<'_>| {
         turn.answer.stream.is_some()
             && turn.response().and_then(|r| r.stream.as_ref()).is_none_or(|stream| stream.end != StreamEnd::Overrun)

@@ -118,7 +118,9 @@ crate::rule! {
 }
 
 fn initialize_failed(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    let is_settled = conversation.era != Era::Unknown || conversation.of(Step::Discover).next().is_none();
+    // Where nothing came of the one, nobody knows that both fail.
+    let answered = |turn: &Turn<'_>| turn.unsaid().is_none_or(|reason| reason == NotEvaluated::Auth);
+    let is_settled = conversation.era != Era::Unknown || !conversation.of(Step::Discover).any(answered);
     let discovered = conversation.of(Step::Discover).any(|turn| turn.result().is_some() || turn.is_auth_refusal());
     for turn in heard(conversation, &[Step::Initialize], out) {
         let is_excused = turn.is_auth_refusal() || !turn.supported().is_empty() || turn.error_code() == Some(-32022);

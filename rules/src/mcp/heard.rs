@@ -10,8 +10,8 @@ use crate::session::Step;
 pub(super) const ON: &[Kind] = &[Kind::McpEndpoint];
 
 /// The turns of these steps, in the revisions of the running rule, whose answers can be judged; where there are none it
-/// is said why. A step that was refused for want of credentials or payment, or throttled, says nothing about anything
-/// else.
+/// is said why. A step that was refused for want of credentials or payment, throttled, or at which the server failed, says
+/// nothing about anything else.
 pub(super) fn heard<'c, 's>(
     conversation: &'c Conversation<'s>,
     steps: &[Step],
@@ -29,6 +29,15 @@ pub(super) fn answered<'c, 's>(
     chosen(conversation, steps, out, |turn| {
         turn.unsaid().filter(|reason| !matches!(reason, NotEvaluated::Auth) || turn.status() != Some(403))
     })
+}
+
+/// The turns of these steps with those that the server failed at, for the few rules that are about just that.
+pub(super) fn answered_or_failed<'c, 's>(
+    conversation: &'c Conversation<'s>,
+    steps: &[Step],
+    out: &mut Occurrences,
+) -> Vec<&'c Turn<'s>> {
+    chosen(conversation, steps, out, |turn| turn.unsaid().filter(|_| !turn.has_failed() || turn.gate().is_some()))
 }
 
 fn chosen<'c, 's>(
@@ -74,6 +83,7 @@ pub(super) fn all<'c, 's>(
         .turns
         .iter()
         .filter(move |turn| turn.is_about_endpoint() && !turn.is_led_on && versions.contains(&turn.revision))
+        .filter(|turn| !turn.is_astray)
 }
 
 /// Whether a request was refused: an error, or a status that says so.

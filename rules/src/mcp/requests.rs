@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::eras::error_code_place;
-use super::heard::{ON, answered, heard};
+use super::heard::{ON, answered, answered_or_failed, heard};
 use super::{ALL, LEGACY, MODERN, SESSIONS, SINCE_2025_06};
 use crate::conversation::{self, Conversation, Message, Turn};
 use crate::document::{Node, Type};
@@ -238,7 +238,7 @@ crate::rule! {
 }
 
 fn malformed_json_server_error(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    for turn in heard(conversation, &[Step::MalformedJson], out) {
+    for turn in answered_or_failed(conversation, &[Step::MalformedJson], out) {
         if let Some(status) = turn.status().filter(|status| *status >= 500) {
             out.add_in(turn.revision, turn.place(), format!("half a message is answered {status}"));
         }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::SESSIONS;
-use super::heard::{ON, answered, heard, is_refused};
+use super::heard::{ON, answered, answered_or_failed, heard, is_refused};
 use crate::conversation::{Conversation, Turn};
 use crate::judge::{Context, Occurrences};
 use crate::report::NotEvaluated;
 use crate::rule::{Check, Evidence, Impact, Mode, Rule, Severity, fires, silent};
-use crate::session::Step;
+use crate::session::{MaskedId, Step};
 use crate::text::quote;
 
 pub(super) const RULES: &[&Rule] = &[
@@ -32,15 +32,25 @@ fn issued<'c>(conversation: &'c Conversation<'_>) -> Vec<(&'c Turn<'c>, &'c str)
     conversation.turns.iter().filter(asks).filter_map(with_id).collect()
 }
 
-/// An id of which the record keeps only length and hash.
-fn is_masked(id: &str) -> bool {
-    id.starts_with("***")
+/// How many characters an id has, also one of which the record keeps only length, classes and hash.
+fn length(id: &str) -> usize {
+    MaskedId::parse(id).map_or(id.len(), |masked| masked.length)
 }
 
-/// How many characters an id has, also one of which the record keeps only length and hash.
-fn length(id: &str) -> usize {
-    let masked = id.strip_prefix("***(").and_then(|rest| rest.split_once(' '));
-    masked.and_then(|(length, _)| length.parse().ok()).unwrap_or(id.len())
+/// Whether an id is visible ASCII; `None` where the record does not say.
+fn is_visible(id: &str) -> Option<bool> {
+    match MaskedId::parse(id) {
+        Some(masked) => masked.is_visible,
+        None => Some(!id.is_empty() && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte))),
+    }
+}
+
+/// An id that is a number: the number, or how far it is from the first.
+fn number(id: &str) -> Option<i128> {
+    match MaskedId::parse(id) {
+        Some(masked) => masked.apart,
+        None => id.parse().ok(),
+    }
 }
 
 crate::rule! {
@@ -67,13 +77,12 @@ crate::rule! {
 }
 
 fn session_id_charset(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
+    let mut seen = false;
     for (turn, id) in issued(conversation) {
-        if is_masked(id) {
-            continue;
-        }
-        let is_plain = id.bytes().all(|byte| (0x21..=0x7e).contains(&byte));
-        if id.is_empty() || !is_plain {
-            let what = if id.is_empty() {
+        let Some(is_visible) = is_visible(id) else { continue };
+        seen = true;
+        if !is_visible {
+            let what = if length(id) == 0 {
                 "the session id is empty".to_owned()
             } else {
                 format!("the session id {} is not visible ASCII", quote(id))
@@ -81,6 +90,9 @@ fn session_id_charset(conversation: &Conversation<'_>, _: &Context<'_>, out: &mu
             out.add_in(turn.revision, turn.header_place("mcp-session-id"), what);
             return;
         }
+    }
+    if !seen && !issued(conversation).is_empty() {
+        out.not_evaluated(NotEvaluated::Cut);
     }
 }
 
@@ -123,10 +135,13 @@ fn session_id_weak(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut O
         out.add_in(turn.revision, turn.header_place("mcp-session-id"), what);
         return;
     }
-    let numbers: Vec<(&Turn<'_>, u128)> =
-        issued.iter().filter_map(|(turn, id)| Some((*turn, id.parse::<u128>().ok()?))).collect();
+    // A record of before says nothing of what its ids are made of.
+    if issued.iter().all(|(_, id)| is_visible(id).is_none()) {
+        return out.not_evaluated(NotEvaluated::Cut);
+    }
+    let numbers: Vec<(&Turn<'_>, i128)> = issued.iter().filter_map(|(turn, id)| Some((*turn, number(id)?))).collect();
     for pair in numbers.windows(2) {
-        let apart = pair[0].1.abs_diff(pair[1].1);
+        let apart = (pair[0].1 - pair[1].1).abs();
         if apart > 0 && apart < 1000 {
             let turn = pair[1].0;
             out.add_in(
@@ -216,7 +231,7 @@ fn session_missing_status(conversation: &Conversation<'_>, _: &Context<'_>, out:
     if !keeps_sessions(conversation, out) {
         return;
     }
-    for turn in heard(conversation, &[Step::SessionMissing], out) {
+    for turn in answered_or_failed(conversation, &[Step::SessionMissing], out) {
         if let Some(status) = turn.status().filter(|status| *status != 400 && is_refused(turn)) {
             out.add_in(
                 turn.revision,
@@ -328,7 +343,7 @@ crate::rule! {
 }
 
 fn session_delete_status(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
-    for turn in heard(conversation, &[Step::SessionDelete], out) {
+    for turn in answered_or_failed(conversation, &[Step::SessionDelete], out) {
         if let Some(status) = turn.status().filter(|status| !matches!(status, 200..=299 | 404 | 405)) {
             out.add_in(turn.revision, format!("{}/status", turn.place()), format!("DELETE is answered {status}"));
             return;

@@ -42,10 +42,21 @@ fn answering<'c, 's>(conversation: &'c Conversation<'s>, out: &Occurrences) -> V
         .collect()
 }
 
+/// The first event that is none of messages though it is one by its name. What an event of another name holds is
+/// nobody's business: servers keep a connection open by them.
+fn broken_event(turn: &Turn<'_>) -> Option<usize> {
+    let events = &turn.answer.stream.as_ref()?.events;
+    let broken = turn.answer.messages.iter().filter(|message| message.document.trouble().is_some());
+    let is_message = |event: &usize| {
+        events.get(*event).is_some_and(|event| matches!(event.name.as_deref(), None | Some("" | "message")))
+    };
+    broken.filter_map(|message| message.event).find(is_message)
+}
+
 /// Whether an event of the stream cannot be read.
 fn is_broken(turn: &Turn<'_>) -> bool {
     let unfinished = turn.answer.stream.as_ref().is_some_and(|stream| stream.is_unfinished);
-    unfinished || turn.answer.messages.iter().any(|message| message.document.trouble().is_some())
+    unfinished || broken_event(turn).is_some()
 }
 
 crate::rule! {
@@ -202,8 +213,7 @@ fn sse_bad_frame(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occ
             continue;
         }
         let is_cut = turn.response().is_some_and(|response| response.cut.is_some());
-        let broken = turn.answer.messages.iter().find(|message| message.document.trouble().is_some());
-        if let Some(event) = broken.and_then(|message| message.event) {
+        if let Some(event) = broken_event(turn) {
             let data = &stream.events[event].data;
             out.add_in(
                 turn.revision,

@@ -203,9 +203,10 @@ crate::rule! {
 fn prm_root_only(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let chain = Chain::of(conversation);
     let Some(prm) = prm_of(&chain, out) else { return };
-    let (Some(inserted), Some(root)) = (at(&prm, PrmPlace::PathInserted), at(&prm, PrmPlace::Root)) else { return };
+    let (Some(_), Some(root)) = (at(&prm, PrmPlace::PathInserted), at(&prm, PrmPlace::Root)) else { return };
     let turn = prm[root].1;
-    if prm[inserted].1.status() == Some(404) && chain.is_prm(PrmPlace::Root, turn) {
+    let mut inserted = prm.iter().filter(|(place, _)| *place == PrmPlace::PathInserted);
+    if inserted.all(|(_, turn)| turn.status() == Some(404)) && chain.is_prm(PrmPlace::Root, turn) {
         out.add_at(format!("/exchanges/{}/request/url", turn.number), "the metadata is found only at the root");
     }
 }
@@ -291,11 +292,10 @@ crate::rule! {
 fn prm_locations_differ(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut Occurrences) {
     let chain = Chain::of(conversation);
     let Some(prm) = prm_of(&chain, out) else { return };
-    let (Some(one), Some(other)) = (at(&prm, PrmPlace::Challenge), at(&prm, PrmPlace::PathInserted)) else { return };
-    let (one, other) = (prm[one].1, prm[other].1);
-    if !chain.is_prm(PrmPlace::Challenge, one) || !chain.is_prm(PrmPlace::PathInserted, other) {
+    let found = |wanted| prm.iter().find(|(place, turn)| *place == wanted && chain.is_prm(wanted, turn));
+    let (Some((_, one)), Some((_, other))) = (found(PrmPlace::Challenge), found(PrmPlace::PathInserted)) else {
         return;
-    }
+    };
     for name in ["resource", "authorization_servers"] {
         if member(one, name) != member(other, name) {
             let place = format!("/exchanges/{}/response/body/{name}", other.number);

@@ -45,7 +45,7 @@ fn status_403_unauthenticated(conversation: &Conversation<'_>, _: &Context<'_>, 
         matches!(turn.step, Some(Step::Initialize | Step::Discover))
             && turn.status() == Some(403)
             && !turn.exchange.request.headers.contains_key("authorization")
-            && (turn.is_auth_refusal() || has_metadata)
+            && (turn.is_challenged() || has_metadata)
     };
     if let Some(turn) = conversation.turns.iter().find(is_refused) {
         out.add_in(turn.revision, format!("{}/status", turn.place()), "a request without token is refused with 403");
@@ -80,6 +80,7 @@ fn auth_error_in_200(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut
     let is_meant = |turn: &&Turn<'_>| {
         matches!(turn.step, Some(Step::Initialize | Step::Discover | Step::ToolsList))
             && turn.exchange.success().is_some()
+            && turn.error().is_some()
             && turn.says_unauthorized()
     };
     if let Some(turn) = conversation.turns.iter().find(is_meant) {

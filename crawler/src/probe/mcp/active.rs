@@ -141,7 +141,7 @@ pub(super) fn change(active: &Active, known: Known<'_>, wanted: &[&str], from_id
     }
     let stream = |step: Step, id: i64| match known.agreed {
         Some(agreed) => Message { step, ..agreed.get() },
-        None => Message { step, ..modern::listen(id, wanted) },
+        None => Message { step, ..modern::listen(id, wanted, None) },
     };
     done.push(Next::Hold(stream(Step::Change, from_id - 1)));
     done.push(Next::Hook(Box::new(hook.clone())));

@@ -228,10 +228,12 @@ pub mod modern {
         Message { step: Step::Delete, verb: Verb::Delete, ..get() }.without("accept")
     }
 
-    /// A subscription to what was declared.
-    pub fn listen(id: i64, wanted: &[&str]) -> Message {
-        let wanted: serde_json::Map<String, Value> =
+    /// A subscription to what was declared; `watched` are the resources whose changes are to be told, where that is
+    /// declared.
+    pub fn listen(id: i64, wanted: &[&str], watched: Option<&[String]>) -> Message {
+        let mut wanted: serde_json::Map<String, Value> =
             wanted.iter().map(|name| ((*name).to_owned(), true.into())).collect();
+        wanted.extend(watched.map(|watched| ("resourceSubscriptions".to_owned(), watched.into())));
         Message {
             until: Until::Never,
             ..request(Step::SubscriptionsListen, id, "subscriptions/listen", json!({ "notifications": wanted }))

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use plumbline_rules::authorization::{Chain, PrmPlace, as_places, prm_places};
+use plumbline_rules::authorization::{Chain, PrmPlace, as_places};
 use plumbline_rules::conversation::{Conversation, HTTP_SSE, MODERN, NEWEST_LEGACY, Turn, list_step};
 use plumbline_rules::document::{Node, Type};
 use plumbline_rules::report::NotEvaluated;
@@ -96,6 +96,8 @@ pub struct Plan {
     /// What the handshake agreed on.
     agreed: Option<Agreed>,
     declared: Vec<String>,
+    /// The first resource that was listed.
+    resource: Option<String>,
     /// Every session that was opened and has to be closed.
     sessions: Vec<String>,
     /// How the POSTs were refused, by status and whether the error was a modern one.
@@ -153,6 +155,7 @@ impl Plan {
             modern: None,
             agreed: None,
             declared: Vec::new(),
+            resource: None,
             sessions: Vec::new(),
             refusals: Vec::new(),
             listing: Listing::default(),
@@ -397,6 +400,10 @@ impl Plan {
                 self.listing.second_page.clone_from(&asked);
             }
         }
+        if method == "resources/list" && self.resource.is_none() {
+            let first = result.get("resources").into_iter().flat_map(Node::items).next();
+            self.resource = first.and_then(|first| first.get("uri")?.text()).map(str::to_owned);
+        }
         if let Some(next) = self.follow(result) {
             let step = list_step(&method).expect("the method is one of the lists");
             let message = self.page(step, &method, Some(&next));
@@ -503,9 +510,11 @@ impl Plan {
             let odd = modern::odd(&self.undeclared(), self.lists_tools());
             odd.into_iter().for_each(|message| self.say(message));
             let wanted = self.subscriptions();
-            if !wanted.is_empty() {
+            let is_watched = self.declared.iter().any(|known| known == "resources.subscribe");
+            let watched = is_watched.then(|| self.resource.clone().into_iter().collect::<Vec<_>>());
+            if !wanted.is_empty() || watched.is_some() {
                 let id = self.id();
-                self.say(modern::listen(id, &wanted));
+                self.say(modern::listen(id, &wanted, watched.as_deref()));
             }
         }
     }
@@ -598,8 +607,7 @@ impl Plan {
         self.posted_to = None;
         let conversation = Conversation::read(session, None, None, None);
         let chain = Chain::of(&conversation);
-        let Ok(endpoint) = Url::parse(&self.endpoint) else { return };
-        for (place, url) in prm_places(&endpoint, chain.challenged()) {
+        for (place, url) in chain.places() {
             // Where no client looks is worth a request only where tokens are wanted.
             if place != PrmPlace::Appended || chain.refusal.is_some() {
                 self.queue.push_back(Next::Fetch(Step::Prm, url.into()));
@@ -613,7 +621,7 @@ impl Plan {
         let chain = Chain::of(&conversation);
         let mut issuers = chain.issuers();
         if issuers.is_empty() && chain.refusal.is_some() && chain.revision() == "2025-03-26" {
-            issuers.extend(Url::parse(&self.endpoint).map(|url| url.origin().ascii_serialization()));
+            issuers.extend(chain.origins());
         }
         for issuer in issuers.iter().take(MOST_ISSUERS) {
             let Ok(url) = Url::parse(issuer) else { continue };

@@ -152,6 +152,58 @@ fn the_modern_era_comes_first_and_the_handshake_is_tried_all_the_same() {
 }
 
 #[test]
+fn who_lets_resources_be_watched_is_listened_to_as_well() {
+    let watching = |step: Step, asked: &Value| match asked["method"].as_str() {
+        Some("server/discover") => (
+            200,
+            None,
+            json!({ "result": { "supportedVersions": ["2026-07-28"], "capabilities": { "resources": { "subscribe": true } } } }),
+        ),
+        Some("resources/list") => {
+            (200, None, json!({ "result": { "resources": [{ "uri": "tides://a" }], "resultType": "complete" } }))
+        }
+        Some("subscriptions/listen") => {
+            assert_eq!(asked["params"]["notifications"], json!({ "resourceSubscriptions": ["tides://a"] }));
+            NOTHING()
+        }
+        _ => modern(step, asked),
+    };
+    assert!(position(&steps(WISH, watching), "subscriptions/listen").is_some());
+}
+
+#[test]
+fn metadata_is_looked_for_at_both_addresses_of_an_endpoint_that_led_on() {
+    let guarded = |url: &str, status: u16, headers: &[(&str, &str)]| {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let request =
+            Request { method: "POST".into(), url: url.into(), raw: Some("{}".to_owned()), ..Request::default() };
+        exchange(Step::Discover, request, Response { status, headers, ..Response::default() })
+    };
+    let session = Session::from(vec![
+        guarded("https://tides.example/mcp", 307, &[("location", "/mcp/")]),
+        guarded("https://tides.example/mcp/", 401, &[("www-authenticate", "Bearer")]),
+    ]);
+    let mut plan = Plan::new("https://tides.example/mcp", WISH);
+    plan.queue.clear();
+    plan.prm(&session);
+    let asked: Vec<&str> = plan
+        .queue
+        .iter()
+        .filter_map(|next| match next {
+            Next::Fetch(Step::Prm, url) => url.strip_prefix("https://tides.example"),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-protected-resource",
+        "/mcp/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp/",
+    ];
+    assert_eq!(asked, expected);
+}
+
+#[test]
 fn a_run_without_odd_requests_asks_what_every_client_asks() {
     let steps = steps(Wish { odd: false, ..WISH }, legacy("2025-11-25"));
     let wanted =
