@@ -13,7 +13,7 @@ use plumbline_rules::standing::{Access, Standing, self_description, unread_lists
 use plumbline_store::documents::Body;
 use plumbline_store::ids::CrawlId;
 use plumbline_store::judged::Judged;
-use plumbline_store::record::{Observation, Served};
+use plumbline_store::record::{LONGEST_SESSION, Observation, Served};
 use plumbline_store::surfaces::DueSurface;
 use plumbline_store::targets::Link;
 use plumbline_store::words::{Role, SurfaceKind};
@@ -67,7 +67,10 @@ pub(crate) async fn observe(
     crawl: CrawlId,
     surface: &DueSurface,
 ) -> Result<Observation, CrawlError> {
-    let is_first = is_first_today(crawler, surface).await?;
+    let is_first = match crawler.probing.odd_requests {
+        true => !has_been_odd_today(crawler, surface).await?,
+        false => is_first_today(crawler, surface).await?,
+    };
     let odd = crawler.probing.odd_requests && is_first;
     let command = crawler.commands.get(&surface.url);
     let mut observed = match command {
@@ -226,6 +229,13 @@ pub(crate) async fn is_first_today(crawler: &Crawler, surface: &DueSurface) -> R
     Ok(last_s.is_none_or(|last_s| last_s.div_euclid(DAY_S) != today))
 }
 
+/// Whether odd requests were made of it since midnight UTC. A look at which nobody answered made none.
+async fn has_been_odd_today(crawler: &Crawler, surface: &DueSurface) -> Result<bool, CrawlError> {
+    let last = crawler.store.last_odd_conversation(surface.id).await?;
+    let today = crawler.now_s().div_euclid(DAY_S);
+    Ok(last.is_some_and(|last| last.at_s.div_euclid(DAY_S) == today))
+}
+
 /// Everything that the judgement depends on besides what the endpoint says of itself.
 fn context(crawler: &Crawler, given: &Given, report: &Report) -> String {
     let results: Vec<_> = report.results.iter().map(|result| (result.rule.id, said(&result.outcome))).collect();
@@ -241,21 +251,31 @@ fn served(described: Option<&serde_json::Value>) -> Served {
 
 /// Bytes of one body that are kept with the conversation.
 const KEPT_BODY: usize = 64 << 10;
+/// Bytes of each body below which nothing is won by keeping less.
+const LEAST_BODY: usize = 256;
 /// Bytes of all lines of a command that are kept with the conversation.
 const KEPT_LINES: usize = 1 << 20;
 
-/// The conversation for the record: secrets as length and hash, of long bodies the beginning. A document of record stays
-/// whole.
+/// The conversation for the record: secrets as length and hash, of long bodies the beginning, and of those of a long
+/// conversation less. A document of record stays whole as long as it fits.
 pub(crate) fn kept(session: &Session, of_record: Option<usize>) -> Option<Vec<u8>> {
     let mut session = session.clone().masked();
-    let exchanges = session.exchanges.iter_mut().enumerate().filter(|(number, _)| Some(*number) != of_record);
-    for response in exchanges.filter_map(|(_, exchange)| exchange.response.as_mut()) {
-        response.shorten(KEPT_BODY);
+    let (mut body, mut lines, mut whole) = (KEPT_BODY, KEPT_LINES, of_record);
+    loop {
+        let exchanges = session.exchanges.iter_mut().enumerate().filter(|(number, _)| Some(*number) != whole);
+        for response in exchanges.filter_map(|(_, exchange)| exchange.response.as_mut()) {
+            response.shorten(body);
+        }
+        if let Some(stdio) = &mut session.stdio {
+            stdio.shorten(body, lines);
+        }
+        let kept = serde_json::to_vec(&session).ok()?;
+        if kept.len() <= LONGEST_SESSION || body < LEAST_BODY {
+            return Some(kept);
+        }
+        whole = whole.filter(|_| body > LEAST_BODY);
+        (body, lines) = (body / 2, lines / 2);
     }
-    if let Some(stdio) = &mut session.stdio {
-        stdio.shorten(KEPT_BODY, KEPT_LINES);
-    }
-    serde_json::to_vec(&session).ok()
 }
 
 fn shortened(text: &str) -> String {
@@ -282,6 +302,27 @@ mod tests {
         let described = with_lists_of(now.clone(), Some(&before), &["tools", "prompts"]);
         assert_eq!(described, json!({ "instructions": "now", "tools": [{ "name": "a" }] }));
         assert_eq!(with_lists_of(now.clone(), None, &["tools"]), now);
+    }
+
+    #[test]
+    fn of_a_long_conversation_less_of_each_body_is_kept_and_none_is_dropped() {
+        let exchange = |raw: String| Exchange {
+            response: Some(plumbline_rules::session::Response { status: 200, raw: Some(raw), ..Default::default() }),
+            ..Exchange::default()
+        };
+        let long = || exchange("\"x\"".repeat(40_000));
+        let few = kept(&Session::from(vec![long(), long()]), Some(0)).expect("it is kept");
+        let few: Session = serde_json::from_slice(&few).expect("it is a session");
+        let lengths: Vec<_> =
+            few.exchanges.iter().map(|e| e.response.as_ref().expect("answered").body().len()).collect();
+        assert_eq!(lengths, [120_000, KEPT_BODY], "the document of record is whole");
+        let many = kept(&Session::from((0..200).map(|_| long()).collect::<Vec<_>>()), Some(0)).expect("it is kept");
+        assert!(many.len() <= LONGEST_SESSION, "{} bytes", many.len());
+        let many: Session = serde_json::from_slice(&many).expect("it is a session");
+        assert_eq!(many.exchanges.len(), 200);
+        assert_eq!(many.exchanges[0].response.as_ref().expect("answered").body().len(), 120_000);
+        let huge = kept(&Session::from(vec![exchange("\u{1}".repeat(LONGEST_SESSION))]), Some(0)).expect("it is kept");
+        assert!(huge.len() <= LONGEST_SESSION, "{} bytes", huge.len());
     }
 
     #[test]

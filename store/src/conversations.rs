@@ -18,6 +18,8 @@ pub struct Conversation {
     pub at_s: i64,
     /// Findings began or ended in it; otherwise it is only the newest.
     pub has_moved: bool,
+    /// The odd requests were made in it.
+    pub is_odd: bool,
 }
 
 impl Store {
@@ -53,7 +55,7 @@ impl Store {
     /// When the database fails.
     pub async fn conversations(&self, surface: SurfaceId, most: i64) -> Result<Vec<Conversation>> {
         let rows = sqlx::query(
-            "SELECT id, at_s, is_latest FROM probe_session WHERE surface_id = $1 ORDER BY id DESC LIMIT $2",
+            "SELECT id, at_s, is_latest, is_odd FROM probe_session WHERE surface_id = $1 ORDER BY id DESC LIMIT $2",
         )
         .bind(surface.0)
         .bind(most)
@@ -63,12 +65,30 @@ impl Store {
     }
 }
 
-fn conversation(row: &AnyRow) -> Result<Conversation> {
-    let is_latest: i64 = row.try_get(2)?;
-    Ok(Conversation { id: row.try_get(0)?, at_s: row.try_get(1)?, has_moved: is_latest == 0 })
+impl Store {
+    /// The newest conversation with a surface in which odd requests were made; `None` where none is kept.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn last_odd_conversation(&self, surface: SurfaceId) -> Result<Option<Conversation>> {
+        let row = sqlx::query(
+            "SELECT id, at_s, is_latest, is_odd FROM probe_session WHERE surface_id = $1 AND is_odd = 1
+             ORDER BY id DESC LIMIT 1",
+        )
+        .bind(surface.0)
+        .fetch_optional(&self.pools.reader)
+        .await?;
+        row.as_ref().map(conversation).transpose()
+    }
 }
 
-/// The conversation in which something began or ended that is told from `from_s`: the first in which findings moved since.
+fn conversation(row: &AnyRow) -> Result<Conversation> {
+    let (is_latest, is_odd): (i64, i64) = (row.try_get(2)?, row.try_get(3)?);
+    Ok(Conversation { id: row.try_get(0)?, at_s: row.try_get(1)?, has_moved: is_latest == 0, is_odd: is_odd != 0 })
+}
+
+/// The conversation in which something began or ended that is told from `from_s` and of which no number was noted: the first
+/// in which findings moved since.
 /// A span is told from the first of the looks that confirm it, so that its conversation may be up to a day younger.
 #[must_use]
 pub fn moved_in(kept: &[Conversation], from_s: i64) -> Option<&Conversation> {
@@ -83,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_began_was_said_in_the_first_conversation_since_in_which_something_moved() {
-        let one = |id: i64, at_s: i64, has_moved: bool| Conversation { id, at_s, has_moved };
+        let one = |id: i64, at_s: i64, has_moved: bool| Conversation { id, at_s, has_moved, is_odd: false };
         let kept = [one(5, 300_000, false), one(4, 200_000, true), one(3, 100_300, true), one(1, 50, true)];
         assert_eq!(moved_in(&kept, 100_000).map(|one| one.id), Some(3));
         assert_eq!(moved_in(&kept, 200_000).map(|one| one.id), Some(4));

@@ -71,6 +71,8 @@ pub(crate) struct Occasion<'a> {
     pub(crate) surface: i64,
     pub(crate) target: Option<i64>,
     pub(crate) at_s: i64,
+    /// The number that its recorded conversation will have; `None`: none is kept.
+    pub(crate) session: Option<i64>,
     /// The first complete evaluation of the surface.
     pub(crate) is_first_look: bool,
     /// A rule that was not asked does not apply.
@@ -407,7 +409,7 @@ async fn step_one(
         tell_calm(w, occasion, rule, &finding).await?;
     }
     if let (true, Some(resolution)) = (was_open && !finding.is_open(), turn.resolution) {
-        end_span(w, occasion.target, finding.id, &turn, resolution).await?;
+        end_span(w, occasion.target, finding.id, &turn, resolution, occasion.session).await?;
         if moved == Move::StayAway {
             tell_calm(w, occasion, rule, &finding).await?;
         } else {
@@ -616,11 +618,12 @@ async fn begin_span(
     .await?;
     let (deploy, confidence) = deploys::attribute(w, occasion.target, turn.window(), cause).await?;
     sqlx::query(
-        "INSERT INTO finding_span (finding_id, from_s, opened_as, cause, open_doc, occ_set_id, open_deploy, confidence)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        "INSERT INTO finding_span (finding_id, from_s, opened_as, cause, open_doc, occ_set_id, open_deploy, confidence,
+                                   open_session)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (finding_id, from_s) DO UPDATE SET
              to_s = NULL, resolution = NULL, close_doc = NULL, close_deploy = NULL, close_confidence = NULL,
-             occ_set_id = excluded.occ_set_id",
+             close_session = NULL, occ_set_id = excluded.occ_set_id",
     )
     .bind(finding.id)
     .bind(turn.since_s)
@@ -630,6 +633,7 @@ async fn begin_span(
     .bind(finding.occ_set)
     .bind(deploy)
     .bind(confidence.as_str())
+    .bind(occasion.session)
     .execute(w.on())
     .await?;
     Ok(())
@@ -726,6 +730,7 @@ async fn end_span(
     finding: i64,
     turn: &Turn,
     resolution: Resolution,
+    session: Option<i64>,
 ) -> Result<()> {
     // Only a fix is the work of a deploy.
     let cause = if resolution == Resolution::Fixed { Cause::Document } else { Cause::Rule };
@@ -738,7 +743,7 @@ async fn end_span(
         .await?;
     sqlx::query(
         "UPDATE finding_span
-         SET to_s = $2, resolution = $3, close_doc = $4, close_deploy = $5, close_confidence = $6
+         SET to_s = $2, resolution = $3, close_doc = $4, close_deploy = $5, close_confidence = $6, close_session = $7
          WHERE finding_id = $1 AND to_s IS NULL",
     )
     .bind(finding)
@@ -747,12 +752,14 @@ async fn end_span(
     .bind(turn.document)
     .bind(deploy)
     .bind(confidence.as_str())
+    .bind(session)
     .execute(w.on())
     .await?;
     Ok(())
 }
 
-/// Closes or puts away every finding of a surface for a reason that is not a judgement. Gives how many were open.
+/// Closes or puts away every finding of a surface for a reason that is not a judgement. Gives how many were open. `session` is
+/// the number that the recorded conversation will have, if one is kept.
 pub(crate) async fn end_all(
     w: &mut Writing,
     trends: &mut Trends,
@@ -760,6 +767,7 @@ pub(crate) async fn end_all(
     target: Option<i64>,
     signal: Signal,
     at_s: i64,
+    session: Option<i64>,
 ) -> Result<i64> {
     let look =
         Look { signal, at_s, is_verification: false, is_first: false, is_settled: false, is_same_document: true };
@@ -788,7 +796,7 @@ pub(crate) async fn end_all(
         let (Move::Resolve(resolution) | Move::Retire(resolution)) = moved else { continue };
         if was_open {
             let turn = Turn { since_s: at_s, after_s: None, document: None, resolution: Some(resolution) };
-            end_span(w, target, finding.id, &turn, resolution).await?;
+            end_span(w, target, finding.id, &turn, resolution, session).await?;
             let news = News {
                 target,
                 surface: Some(surface),
@@ -810,7 +818,7 @@ pub(crate) async fn end_all(
 
 /// Nobody shows the surface any more: its findings are retired, its facts end, it is no longer counted or scheduled.
 pub(crate) async fn retire_surface(w: &mut Writing, trends: &mut Trends, surface: i64, now_s: i64) -> Result<()> {
-    end_all(w, trends, surface, None, Signal::TargetRetired, now_s).await?;
+    end_all(w, trends, surface, None, Signal::TargetRetired, now_s, None).await?;
     incidents::leave(w, &mut BTreeSet::new(), surface, now_s).await?;
     facts::end_all(w, trends, surface, now_s).await?;
     let judged: Option<Option<Vec<u8>>> =

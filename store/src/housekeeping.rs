@@ -316,7 +316,8 @@ impl Store {
         old_of(&rows, kept, STEP)
     }
 
-    /// A span begins with the first of the observations that confirm it, so its conversation may be a little younger.
+    /// A span names its conversations. One from before they were noted begins with the first of the observations that
+    /// confirm it, so that its conversation may be a little younger.
     async fn old_sessions(&self, before_s: i64, after: Key) -> Result<Found> {
         let rows = sqlx::query(
             "SELECT probe_session.id, 0
@@ -331,7 +332,9 @@ impl Store {
                    FROM finding
                    JOIN finding_span ON finding_span.finding_id = finding.id
                    WHERE finding.surface_id = probe_session.surface_id
-                     AND (finding_span.from_s BETWEEN probe_session.at_s - 86400 AND probe_session.at_s
+                     AND (finding_span.open_session = probe_session.id
+                          OR finding_span.close_session = probe_session.id
+                          OR finding_span.from_s BETWEEN probe_session.at_s - 86400 AND probe_session.at_s
                           OR finding_span.to_s BETWEEN probe_session.at_s - 86400 AND probe_session.at_s)
                )
              ORDER BY probe_session.id

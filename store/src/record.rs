@@ -44,7 +44,7 @@ pub const BATCH: usize = 500;
 /// Targets that one surface tells a deploy of: an address that hundreds of names share is nobody's own.
 const MOST_DEPLOYS: usize = 20;
 /// A recorded conversation of more bytes is not kept: cut JSON is no JSON.
-const LONGEST_SESSION: usize = 4 << 20;
+pub const LONGEST_SESSION: usize = 4 << 20;
 
 /// One look at one surface.
 #[derive(Debug, Clone, PartialEq)]
@@ -375,8 +375,12 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
     let Stands { document, is_other: document_changed, is_kept } =
         keep_document(w, seen, &before, first_target, at_s).await?;
     note_deploy(w, seen, &before, document.filter(|_| document_changed), &targets, at_s).await?;
+    let session = match &seen.session {
+        Some(session) if session.len() <= LONGEST_SESSION => Some(w.next_id(Table::ProbeSession).await?),
+        _ => None,
+    };
     let mut after = match &seen.judged {
-        Some(judged) => judge(w, batch, catalogue, seen, &before, judged, document, &targets, at_s).await?,
+        Some(judged) => judge(w, batch, catalogue, seen, &before, judged, document, &targets, at_s, session).await?,
         None => After::unjudged(&before, document),
     };
     (after.document_changed, after.body_is_kept) = (document_changed, is_kept);
@@ -384,9 +388,9 @@ async fn observe(w: &mut Writing, batch: &mut Batch, catalogue: &Catalogue, seen
         introduce(w, seen, &before, document, &targets).await?;
     }
     if reach::just_gone(&reach, before.last_attempt_s, at_s) {
-        gone(w, batch, seen, first_target, &mut after, at_s).await?;
+        gone(w, batch, seen, first_target, &mut after, at_s, session).await?;
     }
-    keep_session(w, seen, &after, at_s).await?;
+    keep_session(w, seen, &after, at_s, session).await?;
     let is_planned = planned::is_planned(&batch.works, seen.surface, at_s);
     keep_probe(w, &mut batch.packed, seen, &before, &after, is_planned, at_s).await?;
     let plan = plan(batch, seen, &before, &after, &reach, at_s);
@@ -960,6 +964,7 @@ async fn judge(
     document: Option<i64>,
     targets: &[TargetRow],
     at_s: i64,
+    session: Option<i64>,
 ) -> Result<After> {
     let is_of_document = !matches!(seen.served, Served::Nothing);
     let judged_document = document.filter(|_| is_of_document);
@@ -986,6 +991,7 @@ async fn judge(
         surface: seen.surface.0,
         target: targets.first().map(|target| target.id),
         at_s,
+        session,
         is_first_look: before.first_evaluated_s.is_none(),
         is_whole: judged.is_whole(),
         document: judged_document,
@@ -1150,9 +1156,11 @@ async fn gone(
     target: Option<i64>,
     after: &mut After,
     at_s: i64,
+    session: Option<i64>,
 ) -> Result<()> {
     let surface = seen.surface.0;
-    let ended = findings::end_all(w, &mut batch.trends, surface, target, Signal::DocumentGone, at_s).await?;
+    let ended = findings::end_all(w, &mut batch.trends, surface, target, Signal::DocumentGone, at_s, session).await?;
+    after.findings_moved |= ended > 0;
     batch.ahead.forget_findings(surface);
     batch.recorded.resolved += ended;
     after.counts = Counts::default();
@@ -1161,19 +1169,19 @@ async fn gone(
     events::append(w, at_s, news).await
 }
 
-/// Keeps the newest conversation of a surface, and for good those in which findings moved.
-async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: i64) -> Result<()> {
-    let Some(session) = seen.session.as_ref().filter(|session| session.len() <= LONGEST_SESSION) else {
-        return Ok(());
-    };
-    sqlx::query("DELETE FROM probe_session WHERE surface_id = $1 AND is_latest = 1")
+/// Keeps the newest conversation of a surface, the newest in which odd requests were made, and for good those in which
+/// findings moved. `id` is its number; `None`: it is not kept.
+async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: i64, id: Option<i64>) -> Result<()> {
+    let (Some(session), Some(id)) = (&seen.session, id) else { return Ok(()) };
+    let is_odd = asks_odd(session);
+    sqlx::query("DELETE FROM probe_session WHERE surface_id = $1 AND is_latest = 1 AND is_odd <= $2")
         .bind(seen.surface.0)
+        .bind(i64::from(is_odd))
         .execute(w.on())
         .await?;
-    let id = w.next_id(Table::ProbeSession).await?;
     sqlx::query(
-        "INSERT INTO probe_session (id, surface_id, at_s, outcome, reason, is_latest, eval_id, raw_len, body)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "INSERT INTO probe_session (id, surface_id, at_s, outcome, reason, is_latest, eval_id, raw_len, body, is_odd)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(id)
     .bind(seen.surface.0)
@@ -1184,9 +1192,23 @@ async fn keep_session(w: &mut Writing, seen: &Observation, after: &After, at_s: 
     .bind(after.eval)
     .bind(count(session.len()))
     .bind(pack(session)?)
+    .bind(i64::from(is_odd))
     .execute(w.on())
     .await?;
     Ok(())
+}
+
+/// Whether odd requests were made in a recorded conversation: each run of them has one of these. Inside of what was said a
+/// quotation mark never stands bare, so that nobody else can say so.
+fn asks_odd(session: &[u8]) -> bool {
+    const ODD: [&[u8]; 5] = [
+        br#""step":"bad-version""#,
+        br#""step":"negotiate-same""#,
+        br#""step":"negotiate-newest""#,
+        br#""step":"origin""#,
+        br#""step":"unknown-method""#,
+    ];
+    ODD.iter().any(|odd| session.windows(odd.len()).any(|bytes| bytes == *odd))
 }
 
 /// Adds the probe to its day and sums the day up in its month. What was not tried is no probe.

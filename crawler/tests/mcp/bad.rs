@@ -1,12 +1,14 @@
 //! MCP servers that misbehave on purpose, each a few lines over one that does not: each is found by its rule, and nothing
 //! else of severity error is said of it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use plumbline_rules::catalogue;
 use plumbline_rules::rule::Severity;
 use serde_json::json;
 
 use super::server::{self, Answer, Asked, Era, error, result, serving, stream, stream_after};
-use super::{each, probed, said};
+use super::{EndpointAsk, client, each, observe, probed, probed_with, quick, said};
 
 /// Name, era, the rule that finds it, and what it does otherwise than a good server.
 type Bad = (&'static str, Era, &'static str, fn(&Asked) -> Option<Answer>);
@@ -261,6 +263,98 @@ const MESSAGES: &[Bad] = &[
     }),
 ];
 
+/// Rules that no shared example shows, each with a server of its own.
+const MORE: &[Bad] = &[
+    ("lists-other-revisions-than-it-discovers", Era::Modern, "mcp/unsupported-version-list-differs", |a| {
+        let data = json!({"supported": ["2025-11-25"], "requested": "1900-01-01"});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        (a.header("mcp-protocol-version") == Some("1900-01-01"))
+            .then(|| Answer::json(400, json!({"jsonrpc": "2.0", "id": a.json["id"], "error": error})))
+    }),
+    ("refuses-keys-it-does-not-know", Era::Modern, "mcp/meta-unknown-key-refused", |a| {
+        a.text.contains("dev.plumbline/probe").then(|| error(a, 400, -32602))
+    }),
+    // The library reads every name in lower case, so the request that has them so is known by its number.
+    ("wants-its-headers-in-capitals", Era::Modern, "mcp/header-name-case-sensitive", |a| {
+        (a.is("server/discover") && a.json["id"] == 45).then(|| error(a, 400, -32020))
+    }),
+    ("lists-to-whoever-asks", Era::Legacy, "mcp/request-before-initialize-served", |a| {
+        let is_bare = !a.has("mcp-session-id") && !a.has("mcp-method");
+        (a.is("tools/list") && is_bare).then(|| server::listed(a, server::tools()))
+    }),
+    ("leafs-to-another-page-in-the-end", Era::Legacy, "mcp/pagination-cursor-unstable", |a| {
+        // The list, the same on a new connection, and the cursor once more.
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let tool = |name: &str| json!([server::with(server::tools()[0].clone(), "name", name)]);
+        (a.is("tools/list") && a.is_ordinary()).then(|| match a.json["params"]["cursor"].is_string() {
+            false => result(a, json!({"tools": server::tools(), "nextCursor": "2"})),
+            true if ASKED.fetch_add(1, Ordering::SeqCst) < 2 => server::listed(a, tool("b")),
+            true => server::listed(a, tool("z")),
+        })
+    }),
+    ("wants-to-be-discovered-first", Era::Modern, "mcp/stateless-violated", |a| {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let is_again = a.is("tools/list") && a.is_ordinary() && ASKED.fetch_add(1, Ordering::SeqCst) == 1;
+        is_again.then(|| error(a, 400, -32600))
+    }),
+    ("begins-to-tell-at-once", Era::Modern, "mcp/subscriptions-ack-missing", |a| {
+        listening(
+            a,
+            |of| json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": of}}),
+        )
+    }),
+    ("tells-what-nobody-asked", Era::Modern, "mcp/subscriptions-unrequested", |a| {
+        listening(a, |of| {
+            let all = json!({"toolsListChanged": true, "promptsListChanged": true});
+            let params = json!({"_meta": of, "notifications": all});
+            json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
+        })
+    }),
+    ("answers-on-the-wrong-stream", Era::Legacy, "mcp/sse-response-on-get", |a| {
+        (a.verb == "GET" && a.path == "/mcp")
+            .then(|| Answer::events("data: {\"jsonrpc\": \"2.0\", \"id\": 3, \"result\": {}}\n\n"))
+    }),
+    ("takes-no-post-anywhere", Era::Legacy, "mcp/endpoint-post-refused", |a| {
+        Some(Answer::bare(if a.verb == "POST" { 405 } else { 404 }))
+    }),
+    ("keeps-its-stream-after-the-answer", Era::Legacy, "mcp/sse-not-closed", |a| {
+        (a.is("ping") && a.is_ordinary()).then(|| Answer { stays_open: true, ..stream(a, json!({})) })
+    }),
+    ("has-its-card-where-cards-were", Era::Modern, "mcp/card-location", |a| {
+        a.is_at("/.well-known/mcp/server-card.json").then(|| card(a, "2.3.1"))
+    }),
+    ("has-the-card-of-another-release", Era::Modern, "mcp/card-runtime-conflict", |a| {
+        a.is_at("/mcp/server-card").then(|| card(a, "2.2.0"))
+    }),
+    ("speaks-as-in-2024", Era::Older, "mcp/deprecated-http-sse", |_| None),
+    ("speaks-as-in-2025", Era::Legacy, "mcp/legacy-only", |_| None),
+    ("has-a-silent-issuer", Era::Guarded, "oauth/as-unreachable", |a| {
+        let is_issuer = a.path.contains("oauth-authorization-server") || a.path.contains("openid-configuration");
+        is_issuer.then(|| Answer::bare(503))
+    }),
+];
+
+/// Declares to tell of changes, and says this to whoever listens; it is given the mark of the subscription.
+fn listening(a: &Asked, says: fn(serde_json::Value) -> serde_json::Value) -> Option<Answer> {
+    if a.is("server/discover") && a.is_ordinary() {
+        let declared = json!({"tools": {"listChanged": true}});
+        return Some(server::modern(a, json!({"supportedVersions": ["2026-07-28"], "capabilities": declared})));
+    }
+    let of = json!({"io.modelcontextprotocol/subscriptionId": a.json["id"]});
+    a.is("subscriptions/listen").then(|| Answer::events(&format!("data: {}\n\n", says(of))))
+}
+
+/// A card of this release.
+fn card(a: &Asked, version: &str) -> Answer {
+    let remote = json!({"type": "streamable-http", "url": a.here("/mcp"), "supportedProtocolVersions": ["2026-07-28"]});
+    let card = json!({
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": "org.example.tides/harbor", "version": version, "description": "Tide tables for European harbors.",
+        "title": "Harbor Tides", "websiteUrl": "https://tides.example.org/", "remotes": [remote]
+    });
+    Answer { label: "application/mcp-server-card+json", ..Answer::json(200, card) }
+}
+
 /// HTTP with a stream of its own, 2024-11-05.
 const OLDER: &[Bad] = &[
     ("names-no-place-to-post", Era::Older, "mcp/http-sse-no-endpoint", |a| {
@@ -373,7 +467,7 @@ fn is_issuer(asked: &Asked) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_bad_server_is_found_by_its_rule_and_accused_of_nothing_else() {
-    let all: Vec<&Bad> = [PLAIN, MESSAGES, OLDER, CHAIN].into_iter().flatten().collect();
+    let all: Vec<&Bad> = [PLAIN, MORE, MESSAGES, OLDER, CHAIN].into_iter().flatten().collect();
     let (mut wrong, mut errors_expected) = (Vec::new(), 0);
     let heard = each(&all, |(_, era, _, otherwise)| async move {
         let server = serving(*era, *otherwise).await;
@@ -391,4 +485,44 @@ async fn every_bad_server_is_found_by_its_rule_and_accused_of_nothing_else() {
     assert!(errors_expected >= 40, "{errors_expected} of {} are errors", all.len());
     let names: std::collections::BTreeSet<_> = all.iter().map(|(name, ..)| name).collect();
     assert_eq!(names.len(), all.len(), "each has a name of its own");
+}
+
+/// Whoever asks before we are ready asks also for what we did not declare: the one is found beside the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_before_we_are_ready_is_found() {
+    let asking = |a: &Asked| {
+        let asks = json!({"jsonrpc": "2.0", "id": "s1", "method": "roots/list"});
+        (a.is_initialize() && a.json["id"] == "init-1").then(|| {
+            let answer = server::initialized(a, "2025-11-25");
+            let session = answer.headers.clone();
+            Answer { headers: session, ..stream_after(&[asks], answer) }
+        })
+    };
+    let (_, spoke) = said(&probed(&serving(Era::Legacy, asking).await).await);
+    assert!(spoke.contains(&"mcp/server-request-before-initialized"), "{spoke:?}");
+}
+
+/// What keeps us from hearing a server is named, and nothing is said against it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_us_from_hearing_a_server_has_a_name() {
+    let cut_short = |_: &str, _: &str| {
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"jsonrpc\"".to_vec()
+    };
+    let rows = [
+        ("mcp/endpoint-timeout", server::silent().await),
+        ("mcp/response-slow", server::dripping().await),
+        ("mcp/sse-silent", server::commenting().await),
+        ("mcp/response-truncated", server::raw(cut_short).await),
+    ];
+    for (rule, server) in rows {
+        let (errors, spoke) = said(&probed_with(&server, &quick()).await);
+        assert!(spoke.contains(&rule), "{rule}: {spoke:?}");
+        assert_eq!(errors, Vec::<&str>::new(), "{rule}");
+    }
+    let gone = serving(Era::Legacy, |_| None).await;
+    let url = gone.url("/mcp");
+    drop(gone);
+    let ask = EndpointAsk { url, headers: Vec::new(), odd: true, active: None };
+    let session = observe(&client(), &ask, &quick()).await.expect("we did not fail").session;
+    assert_eq!(said(&session), (Vec::new(), vec!["mcp/endpoint-unreachable"]));
 }

@@ -4,12 +4,14 @@
 //! - [`bad`]: servers that break one rule each;
 //! - [`fair`]: servers that do something that is easily taken for a fault and is none, or not the one it looks like;
 //! - [`own`]: what only the operator's own servers are asked, and nobody else;
+//! - [`past`]: servers that are others at the second look;
 //! - [`hostile`]: servers that are out to cost time, memory or a false word.
 
 mod bad;
 mod fair;
 mod hostile;
 mod own;
+mod past;
 mod server;
 
 use futures_util::{StreamExt, stream};

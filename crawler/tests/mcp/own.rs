@@ -95,6 +95,26 @@ const BAD: &[Bad] = &[
         };
         guarded(a).or_else(|| declaring(a, json!({"tools": {}, "resources": {}}))).or_else(lists)
     }),
+    ("calls-made-up-resources-internal", Era::Modern, "mcp/resource-not-found-code", |a| {
+        guarded(a).or_else(|| match a.json["method"].as_str().filter(|_| a.has_meta()) {
+            Some("server/discover") if a.is_ordinary() => {
+                let declared = json!({"tools": {}, "resources": {}});
+                Some(server::modern(a, json!({"supportedVersions": ["2026-07-28"], "capabilities": declared})))
+            }
+            Some("resources/list") => Some(server::modern(a, json!({"resources": []}))),
+            Some("resources/templates/list") => Some(server::modern(a, json!({"resourceTemplates": []}))),
+            Some("resources/read") => Some(error(a, 400, -32603)),
+            _ => None,
+        })
+    }),
+    ("completes-without-context", Era::Legacy, "mcp/completion-context-refused", |a| {
+        guarded(a)
+            .or_else(|| declaring(a, json!({"tools": {}, "prompts": {}, "completions": {}})))
+            .or_else(|| completing(a, true))
+    }),
+    ("completes-in-secret", Era::Legacy, "mcp/completions-undeclared", |a| {
+        guarded(a).or_else(|| declaring(a, json!({"tools": {}, "prompts": {}}))).or_else(|| completing(a, false))
+    }),
     ("takes-tokens-in-the-address", Era::Legacy, "oauth/token-query-accepted", |a| {
         if a.query.contains("access_token=good") { None } else { guarded(a) }
     }),
@@ -117,6 +137,23 @@ const BAD: &[Bad] = &[
         is_low.then(|| Answer::bare(403).with("www-authenticate", &server::challenge(a))).or_else(|| guarded(a))
     }),
 ];
+
+/// A prompt with an argument that is completed, also with what was filled in before unless that is `refused`.
+fn completing(a: &Asked, refused: bool) -> Option<Answer> {
+    let argument = json!({"name": "harbour", "description": "Which.", "required": false});
+    let prompt = json!({"name": "tides", "title": "Tides", "description": "Asks for tides.", "arguments": [argument]});
+    let said = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "When is high water?"}}]});
+    match a.json["method"].as_str().filter(|_| a.is_ordinary()) {
+        Some("prompts/list") => Some(result(a, json!({"prompts": [prompt]}))),
+        Some("prompts/get") if a.json["params"]["name"] == "tides" => Some(result(a, said)),
+        Some("prompts/get") => Some(error(a, 200, -32602)),
+        Some("completion/complete") if refused && a.json["params"]["context"].is_object() => {
+            Some(error(a, 200, -32602))
+        }
+        Some("completion/complete") => Some(result(a, json!({"completion": {"values": ["Bergen"]}}))),
+        _ => None,
+    }
+}
 
 /// A handshake that declares this.
 fn declaring(asked: &Asked, capabilities: serde_json::Value) -> Option<Answer> {

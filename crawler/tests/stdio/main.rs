@@ -209,6 +209,58 @@ async fn what_is_no_answer_is_kept_with_its_kind() {
     }
 }
 
+/// Every rule about commands, with a script of a few words that it finds and that no rule about errors is beside.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_bad_command_is_found_by_its_rule() {
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\\n' \"$id\" ;;";
+    let otherwise = |printed: &str| {
+        let script = LEGACY.replace(&format!("printf '{ping}"), printed);
+        assert_ne!(script, LEGACY, "the answer to a ping is another");
+        script
+    };
+    let broken = LEGACY
+        .replace("*) printf '{\"jsonrpc\":\"2.0\",\"id\":null", "*) exit 1; printf '{\"jsonrpc\":\"2.0\",\"id\":null");
+    assert_ne!(broken, LEGACY);
+    let rows = [
+        ("says-hello-first", format!("echo hello\n{LEGACY}"), "mcp/stdio-stdout-noise"),
+        (
+            "tears-its-messages",
+            otherwise("printf '{\"jsonrpc\":\"2.0\",\\n\"id\":%s,\"result\":{}}\\n' \"$id\" ;;"),
+            "mcp/stdio-split-message",
+        ),
+        ("writes-no-text", format!("printf '\\377\\376\\n'\n{LEGACY}"), "mcp/stdio-invalid-utf8"),
+        ("dies-of-half-a-message", broken, "mcp/stdio-crash-on-bad-line"),
+        ("does-not-end", format!("{LEGACY} sleep 1000"), "mcp/stdio-no-exit-on-eof"),
+        (
+            "asks-back",
+            MODERN.replace("while IFS=", "echo '{\"jsonrpc\":\"2.0\",\"id\":\"s1\",\"method\":\"ping\"}'\nwhile IFS="),
+            "mcp/stdio-request-written",
+        ),
+        (
+            "forgets-the-newline",
+            format!(
+                "{LEGACY}\nprintf '{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"level\":\"info\",\"data\":\"x\"}}}}'"
+            ),
+            "mcp/stdio-unterminated",
+        ),
+    ];
+    for (name, script, rule) in rows {
+        let session = talked_to(&script).await;
+        assert!(fired(&session).contains(&rule), "{name}: {:?} {:?}", fired(&session), stdio(&session).ends);
+    }
+    let ask = CommandAsk { command: vec!["plumbline-no-such-program".to_owned()], ..shell("") };
+    assert_eq!(fired(&seen(&ask, &quick()).await.0), ["mcp/stdio-start-failed"]);
+    let patient = StdioSettings { step_ms: 10_200, run_ms: 30_000, ..quick() };
+    let (silent, _) = seen(&shell("while IFS= read -r line; do :; done"), &patient).await;
+    assert!(fired(&silent).contains(&"mcp/stdio-silent"), "{:?}", fired(&silent));
+}
+
+/// The rules that speak of a session.
+fn fired(session: &Session) -> Vec<&'static str> {
+    let report = judge_session(session, Surface::Mcp, None, &Given::default(), &Settings::default());
+    report.fired().map(|(rule, _)| rule.id).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_costs_too_much_is_killed_and_costs_no_more_than_its_bounds() {
     let bounds = StdioSettings { output_bytes: 1 << 20, memory_mib: 64, run_ms: 3_000, ..quick() };

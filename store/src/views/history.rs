@@ -75,6 +75,10 @@ pub struct FindingSpan {
     pub close_deploy: Option<i64>,
     /// How sure that is: `certain`, `likely`, `possible`, `none`.
     pub confidence: Option<String>,
+    /// The number of the conversation in which it opened.
+    pub open_session: Option<i64>,
+    /// The number of the conversation in which it closed.
+    pub close_session: Option<i64>,
 }
 
 /// The probes of one surface on one day.
@@ -140,7 +144,7 @@ macro_rules! finding_spans {
         concat!(
             "
 SELECT p.finding_id, r.slug, p.from_s, p.to_s, p.opened_as, p.cause, p.resolution, p.open_deploy, p.close_deploy,
-       p.confidence, o.hash AS open_hash, c.hash AS close_hash
+       p.confidence, p.open_session, p.close_session, o.hash AS open_hash, c.hash AS close_hash
 FROM ",
             $from,
             "
@@ -309,5 +313,7 @@ fn finding_span(row: &AnyRow) -> Result<FindingSpan> {
         open_deploy: row.try_get("open_deploy")?,
         close_deploy: row.try_get("close_deploy")?,
         confidence: row.try_get("confidence")?,
+        open_session: row.try_get("open_session")?,
+        close_session: row.try_get("close_session")?,
     })
 }

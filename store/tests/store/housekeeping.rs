@@ -184,8 +184,11 @@ async fn conversations_stay_where_something_began_or_ended() {
         assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session").await, 4);
         let now_s = NOON + 100 * DAY;
         assert_eq!(sweep(&store, Job::Sessions, now_s).await, 0);
-        // One that proves nothing any more, as after a correction.
+        // However much later than its span begins: that was confirmed by a look of another day.
         write(&store, "UPDATE probe_session SET at_s = at_s - 864000 WHERE id = 2").await;
+        assert_eq!(sweep(&store, Job::Sessions, now_s).await, 0);
+        // One that proves nothing any more, as after a correction.
+        write(&store, "UPDATE finding_span SET close_session = NULL WHERE close_session = 2").await;
         assert_eq!(sweep(&store, Job::Sessions, now_s).await, 1);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM probe_session WHERE is_latest = 1").await, 1);
     })

@@ -709,9 +709,14 @@ async fn a_document_gone_for_three_days_takes_its_findings_along() {
         let surface = one_card(&store).await;
         store.record(&[seen(surface, NOON, "{}", judged(rules, &[("a2a/e", 'F')]))]).await.unwrap();
         for n in 1..=5 {
-            store.record(&[unseen(surface, NOON + n * DAY, "absent")]).await.unwrap();
+            let session = Some(format!("{{\"n\":{n}}}").into_bytes());
+            store.record(&[Observation { session, ..unseen(surface, NOON + n * DAY, "absent") }]).await.unwrap();
         }
         assert_eq!(finding(&store).await, "resolved baseline baseline document_gone");
+        let named =
+            "SELECT COUNT(*) FROM finding_span JOIN probe_session ON probe_session.id = finding_span.close_session
+                     WHERE probe_session.is_latest = 0";
+        assert_eq!(number(&store, named).await, 1, "the conversation in which it ended is kept for good");
         let after = store.surface(surface).await.unwrap();
         assert_eq!((after.headline, after.n_blocking), (Headline::NotEvaluated, 0));
         assert_eq!(events(&store).await.iter().filter(|word| *word == "target.gone").count(), 1);
@@ -822,12 +827,34 @@ async fn conversations_are_kept_while_they_are_news() {
         let opened = store.session(surface, kept[2].id).await.unwrap();
         assert_eq!(opened.as_deref(), Some(b"{\"n\":0}".as_slice()), "what opened it can be read again");
         assert_eq!(store.session(SurfaceId(99), kept[2].id).await.unwrap(), None);
+        let named = "SELECT COUNT(*) FROM finding_span WHERE open_session = 1 AND close_session = 4";
+        assert_eq!(number(&store, named).await, 1, "its span names both, of the five looks the first and the fourth");
         assert_eq!(
             number(&store, "SELECT COUNT(*) FROM eval").await,
             1,
             "of a conversation the newest judgement is kept"
         );
         assert_eq!(finding(&store).await, "resolved baseline baseline fixed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_newest_conversation_with_odd_requests_stays_beside_the_newest() {
+    for_each_database(async |store| {
+        let rules = ruleset(&store).await;
+        let surface = one_card(&store).await;
+        let odd = r#"{"exchanges":[{"step":"discover"},{"step":"unknown-method"}]}"#;
+        let plain = r#"{"exchanges":[{"step":"ping","raw":"{\"step\":\"origin\"}"}]}"#;
+        for (n, said) in (0..).zip([plain, odd, plain, odd, plain, plain]) {
+            let mut look = seen(surface, NOON + n * 60, "{}", judged(rules, &[("a2a/e", 'P')]));
+            look.session = Some(said.as_bytes().to_vec());
+            store.record(&[look]).await.unwrap();
+        }
+        let kept: Vec<_> = store.conversations(surface, 10).await.unwrap();
+        let shown: Vec<_> = kept.iter().map(|one| (one.id, one.is_odd, one.has_moved)).collect();
+        assert_eq!(shown, [(6, false, false), (4, true, false)]);
+        assert_eq!(store.last_odd_conversation(surface).await.unwrap().map(|one| one.id), Some(4));
     })
     .await;
 }

@@ -72,11 +72,17 @@ struct Said {
 
 impl Said {
     fn of(span: &FindingSpan, kept: &[Conversation], target: Option<i64>) -> Said {
-        let page = |from_s: i64| {
-            let one = moved_in(kept, from_s)?;
+        let page = |noted: Option<i64>, from_s: i64| {
+            let one = match noted {
+                Some(noted) => kept.iter().find(|one| one.id == noted)?,
+                None => moved_in(kept, from_s)?,
+            };
             Some(format!("/targets/{}/session?of={}", target?, one.id))
         };
-        Said { opened: page(span.from_s), closed: span.to_s.and_then(page) }
+        Said {
+            opened: page(span.open_session, span.from_s),
+            closed: span.to_s.and_then(|to_s| page(span.close_session, to_s)),
+        }
     }
 }
 

@@ -100,7 +100,8 @@ pub async fn show(visit: Visit, State(state): State<WebState>, Query(asked): Que
     visit.answer(&page, Cache::Fresh)
 }
 
-/// What was kept of the last conversation with an endpoint of the target says.
+/// What was kept of the last conversation with an endpoint of the target says, and of what was not asked there the last
+/// one in which odd requests were made.
 async fn looked(state: &WebState, asked: &str) -> Result<(Chosen, Option<Vec<Answer>>), Error> {
     let unknown = || Error::NotFound { what: "target", asked: asked.to_owned() };
     let id: i64 = asked.parse().map_err(|_| unknown())?;
@@ -108,13 +109,25 @@ async fn looked(state: &WebState, asked: &str) -> Result<(Chosen, Option<Vec<Ans
     let mut chosen = Chosen { id, name: target.name, endpoint: None };
     let surfaces = state.store.target_surfaces(id).await?;
     for surface in surfaces.into_iter().filter(|surface| surface.kind == SurfaceKind::McpEndpoint) {
-        let session = state.store.last_session(SurfaceId(surface.id)).await?;
-        if let Some(session) = session.and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok()) {
+        let surface_id = SurfaceId(surface.id);
+        let read = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
+        if let Some(session) = read(state.store.last_session(surface_id).await?) {
             chosen.endpoint = Some(surface.url);
-            return Ok((chosen, Some(results(&session))));
+            let odd = match state.store.last_odd_conversation(surface_id).await? {
+                Some(odd) => read(state.store.session(surface_id, odd.id).await?),
+                None => None,
+            };
+            return Ok((chosen, Some(of_both(results(&session), odd.as_ref().map(results)))));
         }
     }
     Ok((chosen, None))
+}
+
+/// The answers of the newest conversation; what it did not evaluate is as the one with odd requests has it.
+fn of_both(newest: Vec<Answer>, odd: Option<Vec<Answer>>) -> Vec<Answer> {
+    let Some(odd) = odd else { return newest };
+    let is_open = |answer: &Answer| matches!(answer, Answer::NotEvaluated { .. });
+    newest.into_iter().zip(odd).map(|(new, odd)| if is_open(&new) { odd } else { new }).collect()
 }
 
 fn results(session: &Session) -> Vec<Answer> {
@@ -207,5 +220,34 @@ impl Row {
             Some(Answer::NotEvaluated { why }) => why.sentence(),
             Some(Answer::Passed | Answer::Failed { .. }) | None => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(exchanges: &str) -> Vec<Answer> {
+        results(&serde_json::from_str(&format!("{{\"exchanges\": [{exchanges}]}}")).expect("it is a session"))
+    }
+
+    #[test]
+    fn what_the_newest_conversation_did_not_ask_is_as_the_one_with_odd_requests_has_it() {
+        let asked = |step: &str, method: &str, result: &str| {
+            format!(
+                r#"{{"step": "{step}", "request": {{"method": "POST", "url": "https://t.example/mcp", "body": {{"jsonrpc": "2.0", "id": 1, "method": "{method}", "params": {{"protocolVersion": "2025-11-25"}}}}}}, "response": {{"status": 200, "headers": {{"content-type": "application/json"}}, "body": {{"jsonrpc": "2.0", "id": 1, "result": {result}}}}}}}"#
+            )
+        };
+        let agreed =
+            r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "t", "version": "1"}}"#;
+        let newest = asked("initialize", "initialize", agreed);
+        let odd = [newest.clone(), asked("unknown-method", "plumbline/does-not-exist", "{}")].join(",");
+        let (newest, odd) = (said(&newest), said(&odd));
+        let judged =
+            |answers: &[Answer]| answers.iter().filter(|one| !matches!(one, Answer::NotEvaluated { .. })).count();
+        let both = of_both(newest.clone(), Some(odd.clone()));
+        assert!(judged(&odd) > judged(&newest), "more was asked");
+        assert_eq!(judged(&both), judged(&odd), "and is known still");
+        assert_eq!(of_both(newest.clone(), None), newest);
     }
 }

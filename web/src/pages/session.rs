@@ -13,7 +13,6 @@ use plumbline_rules::session_judge::judge_session;
 use plumbline_rules::standing::{Detection, Standing};
 use plumbline_store::conversations::Conversation as Kept;
 use plumbline_store::ids::SurfaceId;
-use plumbline_store::judged::Occurrence;
 use plumbline_store::views::{FindingRow, SurfaceRow};
 use plumbline_store::words::Severity;
 use serde::{Deserialize, Serialize};
@@ -89,8 +88,25 @@ struct Conversation {
     /// What its signatures are worth, a line each: the result, the key and the host that the key came from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     signatures: Vec<String>,
+    /// What is open and does not rest on this conversation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    elsewhere: Vec<Elsewhere>,
     /// In the order they were made.
     exchanges: Vec<Shown>,
+}
+
+/// An open finding that rests on another conversation: what it is about was not asked in this one.
+#[derive(Debug, PartialEq, Serialize)]
+struct Elsewhere {
+    /// The rule.
+    rule: String,
+    /// How grave.
+    severity: Severity,
+    /// What is wrong.
+    message: String,
+    /// The number of the conversation on which it rests, where that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<i64>,
 }
 
 /// One exchange as it is shown.
@@ -173,8 +189,21 @@ pub async fn show(
         let (is_last, chosen) = (chosen.0 == 0, chosen.1);
         let Some(session) = state.store.session(SurfaceId(surface.id), chosen.id).await? else { continue };
         had_s = had_s.or((!is_last).then_some(chosen.at_s));
-        let resting = if is_last { resting_on_last(&findings, &surface) } else { resting_on(&session) };
-        conversations.extend(conversation(&surface, &session, &chosen, kept, &resting));
+        let mut resting = resting_on(&session);
+        let mut elsewhere = Vec::new();
+        if is_last {
+            let open: Vec<&FindingRow> = findings.iter().filter(|finding| finding.surface_id == surface.id).collect();
+            // What the last look shows is what is open; a rule may speak there that is not confirmed yet, or waits no more.
+            resting.retain(|(_, one)| open.iter().any(|finding| finding.rule == one.rule));
+            let odd = state.store.last_odd_conversation(SurfaceId(surface.id)).await?;
+            let odd = odd.filter(|odd| odd.id != chosen.id);
+            let said_there = match &odd {
+                Some(odd) => state.store.session(SurfaceId(surface.id), odd.id).await?,
+                None => None,
+            };
+            elsewhere = said_elsewhere(&open, &resting, odd.zip(said_there.as_deref().map(resting_on)));
+        }
+        conversations.extend(conversation(&surface, &session, &chosen, kept, &resting, elsewhere));
     }
     if let Some(which) = which.filter(|_| conversations.is_empty()) {
         return Err(Error::NotFound { what: "recorded conversation", asked: which.to_string() });
@@ -221,6 +250,7 @@ fn conversation(
     chosen: &Kept,
     others: Vec<Kept>,
     findings: &[(String, Resting)],
+    elsewhere: Vec<Elsewhere>,
 ) -> Option<Conversation> {
     let session: Session = serde_json::from_slice(session).ok()?;
     let exchanges = session.exchanges.iter().enumerate();
@@ -233,6 +263,7 @@ fn conversation(
         others,
         standing: (session.surface() == Surface::Mcp).then(|| Standing::of(&session)),
         signatures: signatures(&session),
+        elsewhere,
         exchanges: exchanges.map(|(number, exchange)| shown(number, exchange, findings)).collect(),
     })
 }
@@ -323,18 +354,28 @@ fn timing(exchange: &Exchange) -> String {
     timing
 }
 
-/// What is open on a surface, place by place: what rests on the last conversation with it.
-fn resting_on_last(findings: &[FindingRow], surface: &SurfaceRow) -> Vec<(String, Resting)> {
-    let here = findings.iter().filter(|finding| finding.surface_id == surface.id);
-    let places = here.flat_map(|finding| finding.places.iter().map(move |place| (finding, place)));
-    let one = |(finding, place): (&FindingRow, &Occurrence)| {
-        let resting = Resting { rule: finding.rule.clone(), severity: place.severity, message: place.message.clone() };
-        (place.pointer.clone(), resting)
-    };
-    places.map(one).collect()
+/// What is open about exchanges and does not rest on the conversation that is shown. `odd` is the newest other one in which
+/// odd requests were made, with what rests on it.
+fn said_elsewhere(
+    open: &[&FindingRow],
+    resting: &[(String, Resting)],
+    odd: Option<(Kept, Vec<(String, Resting)>)>,
+) -> Vec<Elsewhere> {
+    let is_shown = |finding: &&&FindingRow| resting.iter().any(|(_, one)| one.rule == finding.rule);
+    let there = open.iter().filter(|finding| !is_shown(finding)).filter_map(|finding| {
+        let place = finding.places.iter().find(|place| place.pointer.starts_with("/exchanges/"))?;
+        let rests = |(_, on): &&(Kept, Vec<(String, Resting)>)| on.iter().any(|(_, one)| one.rule == finding.rule);
+        Some(Elsewhere {
+            rule: finding.rule.clone(),
+            severity: place.severity,
+            message: place.message.clone(),
+            of: odd.as_ref().filter(rests).map(|(odd, _)| odd.id),
+        })
+    });
+    there.collect()
 }
 
-/// What the rules of today say of an earlier conversation, place by place.
+/// What the rules of today say of a conversation, place by place.
 fn resting_on(session: &[u8]) -> Vec<(String, Resting)> {
     let Ok(session) = serde_json::from_slice::<Session>(session) else { return Vec::new() };
     let report = judge_session(&session, session.surface(), None, &Given::default(), &Settings::default());

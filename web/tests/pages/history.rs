@@ -131,6 +131,59 @@ async fn what_was_said_when_a_finding_came_and_went_can_be_read_again() {
     }
 }
 
+/// A conversation with an endpoint that opens, answers a ping and, where `odd` is asked of it, any method.
+fn endpoint_said(odd: bool) -> String {
+    let asked = |step: &str, id: usize, method: &str, answer: serde_json::Value| {
+        let mut answer = answer;
+        answer["jsonrpc"] = "2.0".into();
+        answer["id"] = id.into();
+        serde_json::json!({
+            "step": step,
+            "request": { "method": "POST", "url": "https://tides.dev/mcp", "headers": { "content-type": "application/json" },
+                         "raw": serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} }).to_string() },
+            "response": { "status": 200, "headers": { "content-type": "application/json" }, "raw": answer.to_string() },
+            "at_ms": 0, "took_ms": 1
+        })
+    };
+    let server = serde_json::json!({ "name": "tides", "title": "Tides", "version": "1" });
+    let agreed = serde_json::json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": server });
+    let third = match odd {
+        true => asked("unknown-method", 2, "plumbline/does-not-exist", serde_json::json!({ "result": {} })),
+        false => asked("ping", 2, "ping", serde_json::json!({ "result": {} })),
+    };
+    let exchanges = [
+        asked("discover", 0, "server/discover", serde_json::json!({ "error": { "code": -32601, "message": "no" } })),
+        asked("initialize", 1, "initialize", serde_json::json!({ "result": agreed })),
+        third,
+    ];
+    serde_json::json!({ "exchanges": exchanges }).to_string()
+}
+
+#[tokio::test]
+async fn a_finding_stands_under_the_conversation_that_it_rests_on() {
+    let world = World::empty().await;
+    let crawl = world.walk_registry().await;
+    world.add_card("spoken.example", None).await;
+    for (hours, odd) in [(80, true), (56, true), (32, true), (3, false), (2, false)] {
+        world.talk(crawl, "spoken.example", &endpoint_said(odd), NOW - hours * 3_600).await;
+    }
+    let target = world.target("spoken").await;
+    let rule = "mcp/unknown-method-accepted";
+    let last = world.get_json(&format!("{target}/session")).await.json();
+    let one = &last["conversations"][0];
+    let said_under = |conversation: &serde_json::Value| {
+        let exchanges = conversation["exchanges"].as_array().unwrap().iter();
+        exchanges.filter(|exchange| exchange["findings"].to_string().contains(rule)).count()
+    };
+    assert_eq!(said_under(one), 0, "nobody asked for a made-up method there: {one}");
+    assert_eq!(one["elsewhere"][0]["rule"], rule, "and it is open: {one}");
+    let of = &one["elsewhere"][0]["of"];
+    let page = world.get(&format!("{target}/session")).await;
+    assert!(page.body.contains(&format!("{target}/session?of={of}")) && page.words().contains("Also open"));
+    let there = world.get_json(&format!("{target}/session?of={of}")).await.json();
+    assert_eq!(said_under(&there["conversations"][0]), 1, "{there}");
+}
+
 #[tokio::test]
 async fn a_diff_links_each_change_to_what_it_opened_and_mended() {
     let (world, target) = changed_card().await;

@@ -17,6 +17,8 @@ use plumbline_rules::document::Document;
 use plumbline_rules::judge::{Given, Origin, Settings, Subject, judge};
 use plumbline_rules::kind::Kind;
 use plumbline_rules::reach::Outcome;
+use plumbline_rules::session::Session;
+use plumbline_rules::session_judge::judge_session;
 use plumbline_store::documents;
 use plumbline_store::judged::Judged;
 use plumbline_store::record::{Observation, Served};
@@ -247,6 +249,17 @@ impl World {
         self.observe(crawl, host, at_s, Outcome::Ok, Served::Body(body), Some(judged)).await;
     }
 
+    /// A look at what was said, recorded as it was, with what the rules say of it.
+    pub async fn talk(&self, crawl: CrawlId, host: &str, session: &str, at_s: i64) {
+        let rules: Vec<RuleFacts> = catalogue::rules().map(RuleFacts::from).collect();
+        let ruleset = self.store.ensure_ruleset("2026.11", &rules, at_s).await.unwrap();
+        let read: Session = serde_json::from_str(session).unwrap();
+        let report = judge_session(&read, read.surface(), None, &Given::default(), &Settings::default());
+        let judged = Judged::of(&report, ruleset, [8; 32]);
+        self.keep(crawl, host, at_s, Outcome::Ok, Served::Nothing, Some(judged), Some(session.as_bytes().to_vec()))
+            .await;
+    }
+
     /// A look that found nobody.
     pub async fn miss(&self, crawl: CrawlId, host: &str, at_s: i64) {
         self.observe(crawl, host, at_s, "unreachable:connect_timeout".parse().unwrap(), Served::Nothing, None).await;
@@ -261,11 +274,25 @@ impl World {
         served: Served,
         judged: Option<Judged>,
     ) {
-        let surface = self.store.surface_at(SurfaceKind::AgentCard, &card_url(host)).await.unwrap().unwrap();
         let session = match &served {
             Served::Body(body) => Some(conversation(host, &String::from_utf8_lossy(&body.bytes))),
             _ => None,
         };
+        self.keep(crawl, host, at_s, outcome, served, judged, session).await;
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is another member of one observation")]
+    async fn keep(
+        &self,
+        crawl: CrawlId,
+        host: &str,
+        at_s: i64,
+        outcome: Outcome,
+        served: Served,
+        judged: Option<Judged>,
+        session: Option<Vec<u8>>,
+    ) {
+        let surface = self.store.surface_at(SurfaceKind::AgentCard, &card_url(host)).await.unwrap().unwrap();
         let observation = Observation {
             surface,
             crawl: Some(crawl),
