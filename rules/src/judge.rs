@@ -694,8 +694,10 @@ pub(crate) fn ask(
 pub(crate) fn judge_conversation(conversation: &Conversation<'_>, context: &Context<'_>) -> Vec<RuleResult> {
     let revisions = conversation.revisions();
     // The forms of server cards are no revisions of the protocol.
+    // Where nothing could be asked in any of them, how far we came is all there is to say.
     let applies = |rule: &&Rule| {
-        rule.versions.contains(&"v1") || revisions.iter().any(|revision| rule.versions.contains(revision))
+        let is_reach = revisions.is_empty() && rule.axis == Axis::Reach;
+        is_reach || rule.versions.contains(&"v1") || revisions.iter().any(|revision| rule.versions.contains(revision))
     };
     let mut results = Vec::new();
     for rule in catalogue::rules().filter(applies) {

@@ -8,7 +8,7 @@ use plumbline_rules::rule::Severity;
 use serde_json::json;
 
 use super::server::{self, Answer, Asked, Era, error, result, serving, stream, stream_after};
-use super::{EndpointAsk, client, each, observe, probed, probed_with, quick, said};
+use super::{EndpointAsk, ProbeSettings, client, each, observe, patient, probed, probed_with, quick, said};
 
 /// Name, era, the rule that finds it, and what it does otherwise than a good server.
 type Bad = (&'static str, Era, &'static str, fn(&Asked) -> Option<Answer>);
@@ -317,9 +317,6 @@ const MORE: &[Bad] = &[
     ("takes-no-post-anywhere", Era::Legacy, "mcp/endpoint-post-refused", |a| {
         Some(Answer::bare(if a.verb == "POST" { 405 } else { 404 }))
     }),
-    ("keeps-its-stream-after-the-answer", Era::Legacy, "mcp/sse-not-closed", |a| {
-        (a.is("ping") && a.is_ordinary()).then(|| Answer { stays_open: true, ..stream(a, json!({})) })
-    }),
     ("has-its-card-where-cards-were", Era::Modern, "mcp/card-location", |a| {
         a.is_at("/.well-known/mcp/server-card.json").then(|| card(a, "2.3.1"))
     }),
@@ -519,6 +516,12 @@ async fn what_keeps_us_from_hearing_a_server_has_a_name() {
         assert!(spoke.contains(&rule), "{rule}: {spoke:?}");
         assert_eq!(errors, Vec::<&str>::new(), "{rule}");
     }
+    let open = serving(Era::Legacy, |a| {
+        (a.is("ping") && a.is_ordinary()).then(|| Answer { stays_open: true, ..stream(a, json!({})) })
+    });
+    let waiting = ProbeSettings { stream_close_ms: 5_200, ..patient() };
+    let (errors, spoke) = said(&probed_with(&open.await, &waiting).await);
+    assert!(spoke.contains(&"mcp/sse-not-closed") && errors.is_empty(), "{spoke:?}");
     let gone = serving(Era::Legacy, |_| None).await;
     let url = gone.url("/mcp");
     drop(gone);
