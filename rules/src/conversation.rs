@@ -656,7 +656,8 @@ fn note_astray(turns: &mut [Turn<'_>]) {
 /// 404 in a session that was not ended, and that is dead from then on or is named in the refusal.
 fn note_lost(turns: &mut [Turn<'_>]) {
     // To these a session that is not known is the question.
-    const ABOUT_SESSIONS: [Step; 3] = [Step::SessionUnknown, Step::SessionTerminated, Step::SessionOtherUser];
+    const ABOUT_SESSIONS: [Step; 4] =
+        [Step::SessionUnknown, Step::SessionTerminated, Step::SessionOtherUser, Step::StraySessionId];
     let mut alive: Vec<String> = Vec::new();
     for turn in turns.iter_mut().rev() {
         let Some(session) = turn.exchange.request.headers.get("mcp-session-id") else { continue };
@@ -972,6 +973,8 @@ mod tests {
         assert!(lost(asked("ping", &error(-32000, "no")), r#"{"status": 404}"#), "nothing works any more");
         assert!(!lost(asked("ping", &error(-32000, "no")), served), "the rest works");
         assert!(!lost(asked("ping", &error(-32601, "no")), r#"{"status": 404}"#), "there is no such method");
-        assert!(!lost(asked("session-unknown", &error(-32001, "Session not found")), served), "it was asked for");
+        for step in ["session-unknown", "stray-session-id", "session-terminated"] {
+            assert!(!lost(asked(step, &error(-32001, "Session not found")), served), "{step}: it was asked for");
+        }
     }
 }
