@@ -835,10 +835,10 @@ pub fn asks_for_credentials(message: &str) -> bool {
     if says(&"origin") || says(&"host") {
         return false;
     }
-    SURE.iter().any(|phrase| says(phrase))
+    SURE.iter().any(&says)
         || BARE.contains(&said.as_str())
-        || (WANTED.iter().any(|word| says(word)) && LACKING.iter().any(|word| says(word)))
-        || (TOKEN.iter().any(|phrase| says(phrase)) && !OTHER_TOKENS.iter().any(|word| says(word)))
+        || (WANTED.iter().any(&says) && LACKING.iter().any(&says))
+        || (TOKEN.iter().any(&says) && !OTHER_TOKENS.iter().any(says))
 }
 
 /// Whether a session shows that nobody could be reached: every handshake failed on the wire.
