@@ -1,6 +1,6 @@
 //! Every type of message, with its JSON Schema and an example: what `/api/v1/event-types` shows and the documentation holds.
 
-use plumbline_store::alerting::{Alert, AlertState, ByWhat, Grade, Group};
+use plumbline_store::alerting::{Alert, AlertState, ByWhat, Grade, Group, NewRoute};
 use plumbline_store::events::Event;
 use plumbline_store::happened::{
     AboutCrawl, AboutDeploy, AboutFinding, AboutIncident, AboutRule, AboutSurface, AboutTarget, Facts, Happened,
@@ -307,6 +307,7 @@ const PARTS: [(&str, Shape); 28] = [
                 ("firing", number()),
                 ("resolved", number()),
                 ("opened_at", text()),
+                ("repeat_s", number()),
                 ("url", text()),
             ],
         )
@@ -409,7 +410,19 @@ fn group_example(revision: i64, firing: i64, resolved: i64) -> Value {
         summary: format!("12 findings {words} on 4 targets after 1.4.0"),
     };
     let alert = example_alert(firing == 0);
-    payload::group_data("on-call", &group, &[&alert], &[], &source())
+    let route = NewRoute {
+        slug: "on-call".to_owned(),
+        title: "On call".to_owned(),
+        matcher: String::new(),
+        min_severity: Grade::Warning,
+        include_baseline: false,
+        include_rule_changes: false,
+        wait_s: 60,
+        interval_s: 900,
+        repeat_s: 86_400,
+        quiet_hours: None,
+    };
+    payload::group_data(&route, &group, &[&alert], &[], &source())
 }
 
 fn example_alert(is_over: bool) -> Alert {

@@ -91,6 +91,15 @@ impl Matcher {
         self.refused_by(facts).is_none()
     }
 
+    /// Whether it is about other targets than these facts are of: a term about who they are does not hold, whatever happened.
+    #[must_use]
+    pub fn is_about_another(&self, facts: &Facts) -> bool {
+        let is_of_target = |term: &&Term| {
+            matches!(term.word.as_str(), "owner" | "target" | "name" | "host" | "source" | "kind" | "tag")
+        };
+        self.terms.iter().filter(is_of_target).any(|term| !term.holds(facts))
+    }
+
     /// The first term that does not hold, as it is written.
     #[must_use]
     pub fn refused_by(&self, facts: &Facts) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, SecondsFormat};
 use plumbline_rules::catalogue;
-use plumbline_store::alerting::{Alert, Grade, Group};
+use plumbline_store::alerting::{Alert, Grade, Group, NewRoute};
 use plumbline_store::happened::{AboutFinding, AboutRule, AboutSurface, AboutTarget, Facts, Happened};
 use plumbline_store::hooks::SCHEMA_DATE;
 use plumbline_store::words::{Cause, EventKind, Evidence, Impact, Known, OpenedAs, Resolution, Severity};
@@ -123,15 +123,15 @@ pub fn event_data(happened: &Happened, source: &Source) -> Value {
 
 /// What a group says: its state, the gravest of what is new, and the gravest of what still holds.
 #[must_use]
-pub fn group_data(route: &str, group: &Group, members: &[&Alert], after: &[String], source: &Source) -> Value {
+pub fn group_data(route: &NewRoute, group: &Group, members: &[&Alert], after: &[String], source: &Source) -> Value {
     let items: Vec<Value> = members.iter().take(MOST_ITEMS).map(|alert| item_json(alert, source)).collect();
     let total = usize::try_from(group.firing + group.resolved).unwrap_or(0).max(members.len());
     let url = source.url(&format!("/alerts/groups/{}", group.id));
     let mut data = json!({
         "group": {
-            "id": format!("grp_{}", group.id), "by": group.by.as_str(), "key": group.key, "route": route,
+            "id": format!("grp_{}", group.id), "by": group.by.as_str(), "key": group.key, "route": route.slug,
             "revision": group.revision, "severity": group.severity.as_str(), "firing": group.firing,
-            "resolved": group.resolved, "opened_at": rfc3339(group.opened_s), "url": url,
+            "resolved": group.resolved, "opened_at": rfc3339(group.opened_s), "repeat_s": route.repeat_s, "url": url,
         },
         "summary": group.summary,
         "items": items,

@@ -46,7 +46,7 @@ const MOST_WAITING: usize = 20_000;
 const SOME_WAITING: i64 = 5_000;
 
 /// Open alerts that are compared with a silence, at most.
-const MOST_OPEN: i64 = 20_000;
+pub(crate) const MOST_OPEN: i64 = 20_000;
 
 /// How long messages and their log are kept, in seconds; dead ones too.
 const KEEP_S: i64 = 30 * 86_400;
@@ -283,6 +283,7 @@ impl Teller {
             kept: Vec::new(),
             hushed: Vec::new(),
             later: Vec::new(),
+            alive: Vec::new(),
             sent: BTreeMap::new(),
             lately: HashMap::new(),
         };
@@ -308,9 +309,12 @@ impl Teller {
         for (group, due_s) in &session.later {
             self.store.postpone_group(*group, *due_s).await?;
         }
-        let told = session.news.iter().any(|one| !one.messages.is_empty());
+        for message in &session.alive {
+            self.store.queue_message(message, now_s).await?;
+        }
+        let told = !session.alive.is_empty() || session.news.iter().any(|one| !one.messages.is_empty());
         if session.news.is_empty() && session.kept.is_empty() {
-            return Ok(false);
+            return Ok(told);
         }
         if !self.store.tell_groups(&session.news, &session.kept, now_s).await? {
             tracing::warn!("alerts have moved while they were told; they are looked at again");
@@ -419,11 +423,50 @@ impl Teller {
         let holding: Vec<Alert> = members.iter().filter(|alert| alert.ended_s.is_none()).cloned().collect();
         let after = after_silences(fresh.iter().chain(&holding), quiet, now_s);
         let decision = pipeline::compose(route, group, new, members, &fresh, quiet, now_s);
-        let (group, told_s) = (group.map(|group| group.id), group.and_then(|group| group.told_s));
-        Ok(Look { group, told_s, told, after, decision })
+        let told_s = group.and_then(|group| group.told_s);
+        let mut look = Look { group: group.map(|group| group.id), told_s, told, after, decision, alive: None };
+        if let (Some(Decision::Quiet(..)), Some(group)) = (&look.decision, group) {
+            look.alive = self.alive(route, group, &holding, &look.told, now_s).await?;
+        }
+        Ok(look)
+    }
+
+    /// What receivers are sent of a group that is kept quiet: those that take silence for an end.
+    async fn alive(
+        &self,
+        route: &ReadRoute,
+        group: &Group,
+        holding: &[Alert],
+        told: &BTreeMap<EndpointId, BTreeSet<AlertId>>,
+        now_s: i64,
+    ) -> Result<Option<NewMessage>, Error> {
+        let mut to = Vec::new();
+        for endpoint in self.store.endpoints().await? {
+            let takes_silence_for_an_end = endpoint.is.format.parse() == Ok(Format::Alertmanager);
+            if !takes_silence_for_an_end || !told.contains_key(&endpoint.id) {
+                continue;
+            }
+            let last_s = self.store.last_about(group.id, endpoint.id).await?;
+            if last_s.is_none_or(|last_s| last_s + route.route.is.repeat_s <= now_s) {
+                to.push(endpoint.id);
+            }
+        }
+        let kind = EventKind::AlertGroupUpdated.as_str();
+        let lists: Vec<&Alert> = holding.iter().collect();
+        let data = payload::group_data(&route.route.is, group, &lists, &[], &self.source);
+        Ok((!to.is_empty()).then(|| NewMessage {
+            id: self.ids.next((self.clock)()),
+            kind: kind.to_owned(),
+            event: None,
+            group: Some(group.id.0),
+            at_s: now_s,
+            body: payload::body(kind, now_s, &self.source, &data),
+            to,
+        }))
     }
 
     fn decide(&self, route: &ReadRoute, look: Look, session: &mut Session, now_s: i64) {
+        session.alive.extend(look.alive);
         match look.decision {
             None => {}
             Some(Decision::Quiet(due_s, kept)) => {
@@ -485,7 +528,7 @@ impl Teller {
     fn share(&self, route: &ReadRoute, telling: &Telling, part: &Part, after: &[(i64, String)], now_s: i64) -> Share {
         let lists: Vec<&Alert> = part.lists.iter().collect();
         let said: Vec<String> = after.iter().map(|(_, said)| said.clone()).collect();
-        let data = payload::group_data(&route.route.is.slug, &telling.group, &lists, &said, &self.source);
+        let data = payload::group_data(&route.route.is, &telling.group, &lists, &said, &self.source);
         let kind = part.kind.as_str();
         let message = NewMessage {
             id: self.ids.next((self.clock)()),
@@ -650,6 +693,8 @@ struct Session {
     /// Alerts that were told and are not repeated.
     hushed: Vec<Kept>,
     later: Vec<(GroupId, Option<i64>)>,
+    /// Messages about groups that are kept quiet.
+    alive: Vec<NewMessage>,
     /// Messages that this look sends each receiver, ends of groups left out.
     sent: BTreeMap<EndpointId, i64>,
     /// What they were sent before it, by the interval that counts.
@@ -665,6 +710,8 @@ struct Look {
     /// Silences that are over, and what is said of them.
     after: Vec<(i64, String)>,
     decision: Option<Decision>,
+    /// What is sent although it is kept quiet.
+    alive: Option<NewMessage>,
 }
 
 impl Look {

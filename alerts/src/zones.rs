@@ -3,7 +3,7 @@
 //! A window that recurs is a cron line and a length; its beginning is computed in its own zone, so it stays at the same
 //! hour on the wall over both changes of summer time.
 
-use chrono::{DateTime, Datelike, Duration, NaiveTime, TimeZone, Timelike, Utc};
+use chrono::{DateTime, Datelike, Duration, NaiveTime, TimeZone, Utc};
 use chrono_tz::Tz;
 use croner::Cron;
 use plumbline_store::alerting::Maintenance;
@@ -174,16 +174,13 @@ impl Digest {
         let zone = zone(&self.zone).ok()?;
         let now = at(now_s)?.with_timezone(&zone);
         (0..9)
-            .filter_map(|ahead| {
-                let day = now.date_naive() + Duration::days(ahead);
-                let hour = NaiveTime::from_hms_opt(self.hour.min(23), 0, 0)?;
-                // An hour that the clock skips is the next one that there is.
-                let local = zone.from_local_datetime(&day.and_time(hour)).earliest().or_else(|| {
-                    zone.from_local_datetime(&day.and_time(hour.with_hour((self.hour + 1).min(23))?)).earliest()
-                })?;
-                Some(local)
+            .map(|ahead| now.date_naive() + Duration::days(ahead))
+            .filter(|day| self.every == Every::Daily || day.weekday() == chrono::Weekday::Mon)
+            .filter_map(|day| {
+                let hour = day.and_time(NaiveTime::from_hms_opt(self.hour.min(23), 0, 0)?);
+                // An hour that the clock skips is the next moment that there is, on the next day too.
+                (0..=4).find_map(|halves| zone.from_local_datetime(&(hour + Duration::minutes(30 * halves))).earliest())
             })
-            .filter(|local| self.every == Every::Daily || local.weekday() == chrono::Weekday::Mon)
             .map(|local| local.timestamp())
             .find(|at_s| *at_s > now_s)
     }
@@ -286,5 +283,9 @@ mod tests {
         assert_eq!(weekly.next(s("2026-12-01T00:00:00Z")), Some(s("2026-12-07T12:00:00Z")));
         let skipped = Digest { every: Every::Daily, zone: "Europe/Berlin".into(), hour: 2 };
         assert_eq!(skipped.next(s("2026-03-28T12:00:00Z")), Some(s("2026-03-29T01:00:00Z")));
+        // There the last hour of a day is skipped.
+        let last = Digest { every: Every::Daily, zone: "America/Nuuk".into(), hour: 23 };
+        assert_eq!(last.next(s("2026-03-28T12:00:00Z")), Some(s("2026-03-29T01:00:00Z")));
+        assert_eq!(last.next(s("2026-03-29T12:00:00Z")), Some(s("2026-03-30T00:00:00Z")));
     }
 }

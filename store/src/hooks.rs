@@ -13,7 +13,7 @@ use crate::alerting::{NewRoute, drop_route, write_route};
 use crate::dialect::{Table, Writing};
 use crate::error::{Error, Result};
 use crate::events::{self, News};
-use crate::ids::{EndpointId, RouteId};
+use crate::ids::{EndpointId, GroupId, RouteId};
 use crate::rows::{clean, shortened, word};
 use crate::words::EventKind;
 
@@ -141,6 +141,8 @@ pub struct Endpoint {
     pub digest_due_s: Option<i64>,
     /// Last event that a summary counted.
     pub digest_event: i64,
+    /// Until when the last summary told, or since when one is asked for, in Unix seconds; `None`: it is not known.
+    pub digest_s: Option<i64>,
     /// In Unix seconds.
     pub created_s: i64,
 }
@@ -163,6 +165,7 @@ impl Endpoint {
             slowed: false,
             digest_due_s: None,
             digest_event: 0,
+            digest_s: None,
             created_s: 0,
         }
     }
@@ -350,7 +353,7 @@ macro_rules! select_endpoint {
         concat!(
             "SELECT id, slug, title, url, format, mode, types, matcher, include_baseline, per_minute, options, digest,
                     origin, state, state_note, schema_date, failures, first_failure_s, last_failure_s, last_success_s,
-                    slowed, digest_due_s, digest_event, created_s
+                    slowed, digest_due_s, digest_event, digest_s, created_s
              FROM wh_endpoint
              WHERE removed_s IS NULL ",
             $rest
@@ -386,6 +389,7 @@ fn endpoint(row: &AnyRow) -> Result<Endpoint> {
         slowed: row.try_get::<i64, _>("slowed")? != 0,
         digest_due_s: row.try_get("digest_due_s")?,
         digest_event: row.try_get("digest_event")?,
+        digest_s: row.try_get("digest_s")?,
         created_s: row.try_get("created_s")?,
     })
 }
@@ -812,29 +816,76 @@ impl Store {
         w.commit().await
     }
 
-    /// Keeps a summary and when the next one is due, together.
+    /// Keeps a summary, until when it tells, and when the next one is due, together. Gives `false`, and keeps nothing, when
+    /// another was kept since the receiver was read.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn queue_digest(
         &self,
-        id: EndpointId,
+        endpoint: &Endpoint,
         new: Option<&NewMessage>,
         last_event: i64,
+        until_s: Option<i64>,
         next_s: i64,
         now_s: i64,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut w = self.pools.write().await?;
+        let done = sqlx::query(
+            "UPDATE wh_endpoint SET digest_due_s = $2, digest_event = $3, digest_s = $4
+             WHERE id = $1 AND (digest_due_s = $5 OR (digest_due_s IS NULL AND $5 IS NULL))",
+        )
+        .bind(endpoint.id.0)
+        .bind(next_s)
+        .bind(last_event)
+        .bind(until_s)
+        .bind(endpoint.digest_due_s)
+        .execute(w.on())
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
         if let Some(new) = new {
             keep_message(&mut w, new, now_s).await?;
         }
-        sqlx::query("UPDATE wh_endpoint SET digest_due_s = $2, digest_event = $3 WHERE id = $1")
-            .bind(id.0)
-            .bind(next_s)
-            .bind(last_event)
-            .execute(w.on())
-            .await?;
-        w.commit().await
+        w.commit().await?;
+        Ok(true)
+    }
+
+    /// When a receiver was last sent something about a group, in Unix seconds.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn last_about(&self, group: GroupId, to: EndpointId) -> Result<Option<i64>> {
+        Ok(sqlx::query_scalar(
+            "SELECT MAX(wh_message.at_s)
+             FROM wh_message
+             JOIN wh_delivery ON wh_delivery.message_id = wh_message.id
+             WHERE wh_message.group_id = $1 AND wh_delivery.endpoint_id = $2",
+        )
+        .bind(group.0)
+        .bind(to.0)
+        .fetch_one(&self.pools.reader)
+        .await?)
+    }
+
+    /// Groups and alerts that are open on the routes that lead to a receiver; `None`: none does.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn open_counts_of(&self, to: EndpointId) -> Result<Option<(i64, i64)>> {
+        let row = sqlx::query(
+            "SELECT (SELECT COUNT(*) FROM route_endpoint WHERE endpoint_id = $1),
+                    (SELECT COUNT(*) FROM alert_group
+                     WHERE ended_s IS NULL AND route_id IN (SELECT route_id FROM route_endpoint WHERE endpoint_id = $1)),
+                    (SELECT COUNT(DISTINCT key) FROM alert
+                     WHERE ended_s IS NULL AND route_id IN (SELECT route_id FROM route_endpoint WHERE endpoint_id = $1))",
+        )
+        .bind(to.0)
+        .fetch_one(&self.pools.reader)
+        .await?;
+        let routes: i64 = row.try_get(0)?;
+        Ok((routes > 0).then_some((row.try_get(1)?, row.try_get(2)?)))
     }
 
     /// The newest message id, so that new ones are greater.
@@ -979,13 +1030,18 @@ async fn write_endpoint(w: &mut Writing, new: &NewEndpoint, origin: Origin, now_
         .bind(&new.slug)
         .fetch_optional(w.on())
         .await?;
+    let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(id) FROM event").fetch_one(w.on()).await?;
     let id = match known {
         Some(id) => {
+            // A summary that is asked for otherwise is planned anew and loses nothing; a new one begins with what comes.
             sqlx::query(
                 "UPDATE wh_endpoint
                  SET state = CASE WHEN url <> $3 AND state = 'disabled' THEN 'active' ELSE state END,
                      title = $2, url = $3, format = $4, mode = $5, types = $6, matcher = $7, include_baseline = $8,
-                     per_minute = $9, options = $10, digest = $11, origin = $12
+                     per_minute = $9, options = $10, digest = $11, origin = $12,
+                     digest_due_s = CASE WHEN digest = $11 THEN digest_due_s ELSE NULL END,
+                     digest_event = CASE WHEN digest IS NULL THEN $13 ELSE digest_event END,
+                     digest_s = CASE WHEN digest IS NULL THEN $14 ELSE digest_s END
                  WHERE id = $1",
             )
             .bind(id)
@@ -1000,18 +1056,19 @@ async fn write_endpoint(w: &mut Writing, new: &NewEndpoint, origin: Origin, now_
             .bind(&new.options)
             .bind(&new.digest)
             .bind(origin.as_str())
+            .bind(newest.unwrap_or(0))
+            .bind(now_s)
             .execute(w.on())
             .await?;
             id
         }
         None => {
             let id = w.next_id(Table::WhEndpoint).await?;
-            let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(id) FROM event").fetch_one(w.on()).await?;
             sqlx::query(
                 "INSERT INTO wh_endpoint (id, slug, title, url, format, mode, types, matcher, include_baseline,
                                           per_minute, options, digest, origin, state, schema_date, created_s,
-                                          digest_event)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16)",
+                                          digest_event, digest_s)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16, $15)",
             )
             .bind(id)
             .bind(&new.slug)

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::Said;
 
-/// What still holds is said again within a day; three times that without a word means it is over.
-const ENDS_AFTER_S: i64 = 3 * 86_400;
+/// What still holds is said again after this long, where nothing else is said; three times that without a word means it is over.
+const REPEAT_S: i64 = 86_400;
 
 pub(super) fn body(said: &Said, now_s: i64) -> Value {
-    let ends_s = if said.is_over { now_s } else { now_s + ENDS_AFTER_S };
+    let ends_s = if said.is_over { now_s } else { now_s + 3 * said.repeat_s.unwrap_or(REPEAT_S) };
     let ends = DateTime::from_timestamp(ends_s, 0).map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
     let starts = if said.is_over { ends.clone() } else { Some(said.at.clone()) };
     let severity = &said.severity;

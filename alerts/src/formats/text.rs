@@ -27,6 +27,8 @@ pub struct Said {
     pub class: String,
     /// The target, where it is one.
     pub target: String,
+    /// After so many seconds without news it is said again; `None`: it is said once.
+    pub repeat_s: Option<i64>,
 }
 
 /// One thing of several.
@@ -114,6 +116,7 @@ pub fn said(message: &str, kind: &str, body: &[u8]) -> Said {
         at: text(&whole["timestamp"]),
         class: [&data["rule"]["id"], &group["key"]].iter().find_map(|value| value.as_str()).unwrap_or(kind).to_owned(),
         target: text(&data["target"]["key"]),
+        repeat_s: group["repeat_s"].as_i64(),
     }
 }
 
@@ -159,6 +162,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::formats::alertmanager;
+
+    #[test]
+    fn an_alertmanager_waits_three_repeats_of_the_route() {
+        for (data, ends) in [
+            (json!({ "group": { "id": "grp_1", "repeat_s": 3_600 } }), "1970-01-01T03:00:00Z"),
+            (json!({ "finding": { "id": "fnd_1" } }), "1970-01-04T00:00:00Z"),
+        ] {
+            let body = json!({ "data": data }).to_string();
+            let alert = alertmanager::body(&said("msg_1", "alert_group.updated", body.as_bytes()), 0);
+            assert_eq!(alert[0]["endsAt"], ends);
+        }
+    }
 
     #[test]
     fn what_has_calmed_down_is_over_only_where_it_is_no_longer_there() {

@@ -334,3 +334,19 @@ async fn thousands_that_are_accepted_keep_nobody_behind_them_waiting() {
     assert_eq!(said.len(), 1);
     assert_eq!(said[0]["data"]["items"][0]["alert"], "finding:2");
 }
+
+#[tokio::test]
+async fn who_takes_silence_for_an_end_is_told_that_it_goes_on() {
+    let world = told().await;
+    sqlx::query("UPDATE wh_endpoint SET format = 'alertmanager'").execute(world.store.writer()).await.unwrap();
+    take_on(&world, None).await;
+    look(&world, 3 * DAY + 1_200).await;
+    let said = world.messages("alert_group.updated").await;
+    assert_eq!(said.len(), 3, "once a day");
+    assert_eq!(
+        (&said[2]["data"]["group"]["revision"], &said[2]["data"]["group"]["repeat_s"]),
+        (&1.into(), &DAY.into())
+    );
+    assert_eq!(said[2]["data"]["items"].as_array().unwrap().len(), 2);
+    its_one_end_is_said(&world).await;
+}

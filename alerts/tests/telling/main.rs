@@ -1,5 +1,6 @@
 //! Telling end to end: a store, the two loops, and receivers on loopback that misbehave on purpose.
 
+mod digests;
 mod hushed;
 mod invariants;
 mod kill;

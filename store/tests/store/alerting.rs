@@ -206,8 +206,26 @@ async fn a_message_is_tried_settled_replayed_and_forgotten() {
         store.enable_endpoint(id, true, "", NOON + 9).await.unwrap();
         assert_eq!(store.due_deliveries(id, NOON + 9, 32).await.unwrap().len(), 4);
         let summary = message("msg_6", &[id]);
-        store.queue_digest(id, Some(&summary), 1, NOON + DAY, NOON).await.unwrap();
-        assert_eq!(store.endpoint("machine").await.unwrap().digest_due_s, Some(NOON + DAY));
+        let machine = store.endpoint("machine").await.unwrap();
+        assert!(store.queue_digest(&machine, Some(&summary), 1, Some(NOON), NOON + DAY, NOON).await.unwrap());
+        let again = message("msg_7", &[id]);
+        assert!(!store.queue_digest(&machine, Some(&again), 1, Some(NOON), NOON + DAY, NOON).await.unwrap());
+        let machine = store.endpoint("machine").await.unwrap();
+        assert_eq!((machine.digest_due_s, machine.digest_event, machine.digest_s), (Some(NOON + DAY), 1, Some(NOON)));
+        let asked = |digest: &str| NewEndpoint { digest: Some(digest.to_owned()), ..machine.is.clone() };
+        let planned = async |asked: &NewEndpoint| {
+            store.put_endpoint(asked, Origin::Ui, NOON + 5).await.unwrap();
+            let kept = store.endpoint("machine").await.unwrap();
+            (kept.digest_due_s, kept.digest_s, kept.digest_event > 1)
+        };
+        assert_eq!(planned(&asked("daily")).await, (None, Some(NOON + 5), true), "a new one begins with what comes");
+        let kept = store.endpoint("machine").await.unwrap();
+        let event = kept.digest_event;
+        assert!(store.queue_digest(&kept, None, event, kept.digest_s, NOON + DAY, NOON).await.unwrap());
+        assert_eq!(planned(&asked("daily")).await, (Some(NOON + DAY), Some(NOON + 5), true), "nothing changed");
+        assert_eq!(planned(&asked("weekly")).await, (None, Some(NOON + 5), true), "another hour is planned anew");
+        assert_eq!(store.open_counts_of(id).await.unwrap(), None, "no route leads to it");
+        assert_eq!(store.last_about(GroupId(1), id).await.unwrap(), None);
         assert!(!store.count_events(0, i64::MAX).await.unwrap().is_empty(), "failing and dead are told");
         assert_eq!(store.forget_messages(NOON + DAY).await.unwrap(), 0, "what waits is kept");
         store.remove_endpoint(id, NOON).await.unwrap();
