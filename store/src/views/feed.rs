@@ -45,7 +45,7 @@ pub struct FeedRow {
     pub headline: Headline,
     /// The slug of whoever stands behind it.
     pub owner: Option<String>,
-    /// Its host.
+    /// The host of what it was found on, else its own.
     pub host: Option<String>,
     /// As what the finding opened.
     pub opened_as: Option<OpenedAs>,
@@ -76,7 +76,7 @@ pub struct RegressedDay {
 
 pub(super) const FEED: &str = "
 SELECT e.id, e.at_s, e.kind, e.subject_id, r.slug, f.severity, f.impact, f.security, f.state, f.occurrences,
-       t.id AS target_id, t.name, t.key, t.kind AS target_kind, t.headline, o.slug AS owner, h.name AS host,
+       t.id AS target_id, t.name, t.key, t.kind AS target_kind, t.headline, o.slug AS owner, COALESCE(g.name, h.name) AS host,
        p.opened_as, p.cause, p.resolution, p.from_s, p.confidence,
        CASE WHEN e.kind = 3 THEN p.close_deploy ELSE p.open_deploy END AS deploy
 FROM (SELECT * FROM event WHERE kind = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4) e
@@ -85,6 +85,8 @@ JOIN rule r ON r.id = e.rule_id
 JOIN finding f ON f.id = e.subject_id
 LEFT JOIN owner o ON o.id = t.owner_id
 LEFT JOIN host h ON h.id = t.host_id
+LEFT JOIN surface s ON s.id = f.surface_id
+LEFT JOIN host g ON g.id = s.host_id
 LEFT JOIN finding_span p
        ON p.finding_id = f.id
       AND p.from_s = (SELECT MAX(n.from_s) FROM finding_span n WHERE n.finding_id = f.id AND n.from_s <= e.at_s)

@@ -169,10 +169,11 @@ fn findings(days: &[CohortDay], start: &[Prevalence], end: &[Prevalence], is_run
             text::opened(&text::counted(broke, "finding", "findings")),
             text::number(mended)
         ));
+        let silent = last.down + last.absent;
         said.push(format!(
             "{} {}, and {} {} for credentials or payment.",
-            text::opened(&text::counted(last.down, "target", "targets")),
-            match (is_running, last.down) {
+            text::opened(&text::counted(silent, "target", "targets")),
+            match (is_running, silent) {
                 (true, 1) => "does not answer now",
                 (true, _) => "do not answer now",
                 (false, _) => "did not answer at its end",
@@ -286,13 +287,13 @@ mod tests {
 
     #[test]
     fn a_month_that_runs_has_no_end_yet_and_a_level_share_stayed() {
-        let days = [day(20_000, 3, 1), day(20_001, 3, 1)];
+        let days = [day(20_000, 3, 1), CohortDay { down: 1, absent: 1, ..day(20_001, 3, 1) }];
         assert!(answer("May 2026", &days, true).starts_with("So far in May 2026, 75\u{a0}%"));
         assert!(answer("May 2026", &days, false).starts_with("At the end of May 2026, 75\u{a0}%"));
         let said = findings(&days, &[], &[], true);
         assert_eq!(said[0], "The share of sound targets stayed at 75\u{a0}%.");
-        assert_eq!(said[3], "0 targets do not answer now, and 0 ask for credentials or payment.");
-        assert!(findings(&days, &[], &[], false)[3].starts_with("0 targets did not answer at its end"));
+        assert_eq!(said[3], "2 targets do not answer now, and 0 ask for credentials or payment.");
+        assert!(findings(&days, &[], &[], false)[3].starts_with("2 targets did not answer at its end"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use plumbline_store::audit::AuditRow;
+use plumbline_store::hooks::Origin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ use crate::operator::Operator;
 use crate::page::{Form, Frame, Place, Visit};
 use crate::pages::filled;
 use crate::text;
+use crate::words;
 
 /// Rows on a page; of a table to take away, as many as ten pages.
 const SHOWN: i64 = 100;
@@ -117,6 +119,9 @@ fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<(String, String
     let (was, is) = (members(before), members(after));
     let said = |name: &str, value: Option<&Value>| match value {
         None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) if name == "origin" => {
+            text.parse().map_or_else(|_| text.clone(), |origin: Origin| words::made_in(origin).to_owned())
+        }
         Some(Value::String(text)) => text.clone(),
         Some(other) => seconds(name, other).unwrap_or_else(|| other.to_string()),
     };
@@ -138,9 +143,10 @@ mod tests {
         assert_eq!(changes(Some(&was), Some(&is)), [pair("b", "x", "y"), pair("d", "", "[2]")]);
         assert_eq!(changes(None, Some(&json!({ "a": null, "b": true }))), [pair("b", "", "true")]);
         assert!(changes(None, None).is_empty());
-        let times = json!({ "created_s": 1_796_062_020, "wait_s": 30, "per_minute": 30 });
+        let times = json!({ "created_s": 1_796_062_020, "origin": "ui", "wait_s": 30, "per_minute": 30 });
         let said = [
             pair("created", "", "30 Nov 2026, 18:07 UTC"),
+            pair("origin", "", "a page, the API or a command"),
             pair("per minute", "", "30"),
             pair("wait", "", "30\u{a0}s"),
         ];

@@ -85,14 +85,17 @@ fn answer(webhooks: &[Served]) -> String {
     let untried = count(|one| one.state == EndpointState::Active && one.failures == 0 && one.last_success_s.is_none());
     let all = webhooks.len() as i64;
     let well = all - paused - ill - untried;
-    if all == 0 {
-        return "Nobody is told anything yet.".to_owned();
+    match (all, untried == all) {
+        (0, _) => return "Nobody is told anything yet.".to_owned(),
+        (1, true) => return "1 receiver, and nothing was sent to it yet.".to_owned(),
+        (n, true) => return format!("{} receivers, and nothing was sent to them yet.", text::number(n)),
+        (_, false) => {}
     }
     let receivers = text::counted(all, "receiver", "receivers");
     let said: Vec<String> = [
         (well, "accepts what it is sent", "accept what they are sent"),
         (ill, "does not accept what it is sent", "do not accept what they are sent"),
-        (untried, "was sent nothing yet", "were sent nothing yet"),
+        (untried, "has been sent nothing yet", "have been sent nothing yet"),
         (paused, "is switched off", "are switched off"),
     ]
     .into_iter()

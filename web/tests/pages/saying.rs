@@ -90,6 +90,16 @@ async fn a_query_for_regressions_counts_what_it_finds() {
     assert!(words.contains("1 finding like that regressed in 30 days, one in seven days, with a deploy."), "{words}");
     assert!(words.contains("Same Name broke.example"), "a name alone does not say which: {words}");
     assert!(found.body.contains("id=\"take\""));
+    // What an endpoint on another host shows is asked for by that host.
+    world.add_card("other.example", None).await;
+    world
+        .write(
+            "UPDATE surface SET host_id = (SELECT id FROM host WHERE name = 'other.example')
+             WHERE url LIKE 'https://broke.example/%'",
+        )
+        .await;
+    let there = world.get_json("/regressions?q=host:other.example").await.json();
+    assert_eq!(there["regressions"].as_array().map(Vec::len), Some(1), "{there}");
     let none = world.get("/regressions?q=owner:nobody").await;
     assert!(none.words().contains("Nothing like that regressed in 30 days."), "{}", none.words());
     assert!(!none.body.contains("class=\"chart\""), "no chart of what was not asked for");
@@ -117,10 +127,10 @@ async fn a_receiver_that_was_sent_nothing_has_accepted_nothing() {
         world.store.put_endpoint(&receiver, Origin::File, NOW).await.unwrap();
     }
     let words = world.get("/webhooks").await.words();
-    assert!(words.contains("2 receivers and all of them were sent nothing yet."), "{words}");
+    assert!(words.contains("2 receivers, and nothing was sent to them yet."), "{words}");
     world.write("UPDATE wh_endpoint SET last_success_s = 1796000000 WHERE slug = 'one'").await;
     let words = world.get("/webhooks").await.words();
-    assert!(words.contains("2 receivers: 1 accepts what it is sent and 1 was sent nothing yet."), "{words}");
+    assert!(words.contains("2 receivers: 1 accepts what it is sent and 1 has been sent nothing yet."), "{words}");
 }
 
 #[tokio::test]
