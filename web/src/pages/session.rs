@@ -201,7 +201,7 @@ pub async fn show(
                 Some(odd) => state.store.session(SurfaceId(surface.id), odd.id).await?,
                 None => None,
             };
-            elsewhere = said_elsewhere(&open, &resting, odd.zip(said_there.as_deref().map(resting_on)));
+            elsewhere = said_elsewhere(&open, &resting, odd.zip(said_there.as_deref().map(resting_on)).as_ref());
         }
         conversations.extend(conversation(&surface, &session, &chosen, kept, &resting, elsewhere));
     }
@@ -359,7 +359,7 @@ fn timing(exchange: &Exchange) -> String {
 fn said_elsewhere(
     open: &[&FindingRow],
     resting: &[(String, Resting)],
-    odd: Option<(Kept, Vec<(String, Resting)>)>,
+    odd: Option<&(Kept, Vec<(String, Resting)>)>,
 ) -> Vec<Elsewhere> {
     let is_shown = |finding: &&&FindingRow| resting.iter().any(|(_, one)| one.rule == finding.rule);
     let there = open.iter().filter(|finding| !is_shown(finding)).filter_map(|finding| {
@@ -369,7 +369,7 @@ fn said_elsewhere(
             rule: finding.rule.clone(),
             severity: place.severity,
             message: place.message.clone(),
-            of: odd.as_ref().filter(rests).map(|(odd, _)| odd.id),
+            of: odd.filter(rests).map(|(odd, _)| odd.id),
         })
     });
     there.collect()

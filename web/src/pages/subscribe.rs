@@ -338,6 +338,23 @@ struct TriedPage {
     tried: Tried,
 }
 
+impl TriedPage {
+    /// The answer in one sentence.
+    fn answer(&self) -> String {
+        tried_answer(&self.name, &self.tried)
+    }
+}
+
+/// What came of a test. Whoever gives no answer says nothing about what it would accept.
+fn tried_answer(name: &str, tried: &Tried) -> String {
+    let kind = &tried.kind;
+    match tried.status {
+        Some(_) if tried.is_accepted => format!("{name} accepts {kind}."),
+        Some(status) => format!("{name} refuses {kind} with status {status}."),
+        None => format!("{name} does not answer, so nobody knows whether it accepts {kind}."),
+    }
+}
+
 /// `POST /webhooks/{slug}/test`
 pub async fn test(
     visit: Visit,
@@ -426,5 +443,30 @@ mod tests {
         assert_eq!(asked.title, "Team");
         let (_, problem) = read(&fields(&[("format", "fax")]), &Asked::default());
         assert_eq!(problem.as_deref(), Some("The field “format” is none of its words."));
+    }
+
+    #[test]
+    fn a_test_is_accepted_refused_or_not_answered() {
+        for (status, said) in [
+            (Some(204), "team accepts ping."),
+            (Some(410), "team refuses ping with status 410."),
+            (None, "team does not answer, so nobody knows whether it accepts ping."),
+        ] {
+            let tried = Tried {
+                message: String::new(),
+                kind: "ping".to_owned(),
+                request_headers: Vec::new(),
+                request_body: String::new(),
+                signed: None,
+                verify: None,
+                status,
+                error: None,
+                response_headers: Vec::new(),
+                response_body: String::new(),
+                took_ms: 1,
+                is_accepted: status == Some(204),
+            };
+            assert_eq!(tried_answer("team", &tried), said);
+        }
     }
 }
