@@ -442,9 +442,10 @@ impl Turn<'_> {
     /// Whether the error says in words that credentials are needed: that of JSON-RPC, or that of whoever stands in front
     /// and answers with JSON of another kind.
     pub fn says_unauthorized(&self) -> bool {
-        if let Some(error) = self.error() {
-            let message = error.get("message").and_then(Node::text).or_else(|| error.text());
-            return message.is_some_and(asks_for_credentials);
+        let error = self.error();
+        let message = error.and_then(|error| error.get("message").and_then(Node::text).or_else(|| error.text()));
+        if message.is_some_and(asks_for_credentials) {
+            return true;
         }
         let Some(object) = self.answer.messages.first().filter(|_| !self.has_failed()).and_then(Message::object) else {
             return false;

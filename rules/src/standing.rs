@@ -411,6 +411,7 @@ mod tests {
     const WANTS_KEY: &str = r#"{"status": 400, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "Missing API key"}}}"#;
     const PLAIN_KEY: &str =
         r#"{"status": 400, "headers": {"content-type": "application/json"}, "body": {"error": "Missing API key"}}"#;
+    const OWN_WORDS: &str = r#"{"status": 200, "headers": {"content-type": "application/json"}, "body": {"error": "E_KEY", "message": "API key required"}}"#;
     const FAILED: &str = r#"{"status": 500, "body": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Internal error"}}}"#;
     const PAGE: &str = r#"{"status": 200, "headers": {"content-type": "text/html"}, "raw": "<p>"}"#;
 
@@ -438,6 +439,7 @@ mod tests {
             (FORBIDDEN, FORBIDDEN, Era::Unknown, Access::AuthRequired, NotDetected, NotDetected),
             (REFUSED, REFUSED, Era::Unknown, Access::Open, NotDetected, Indicated),
             (WANTS_KEY, WANTS_KEY, Era::Unknown, Access::AuthRequired, NotDetected, Indicated),
+            (OWN_WORDS, OWN_WORDS, Era::Unknown, Access::AuthRequired, NotDetected, Indicated),
             (PLAIN_KEY, PLAIN_KEY, Era::Unknown, Access::AuthRequired, NotDetected, Indicated),
             (FAILED, FAILED, Era::Unknown, Access::Unreachable, NotDetected, Indicated),
         ];

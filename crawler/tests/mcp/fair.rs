@@ -227,6 +227,9 @@ fn wall(status: u16) -> Answer {
 fn walled() -> Vec<Fair> {
     vec![
         row("stands-behind-a-wall", Era::Legacy, Access::RateLimited, &[], |_| Some(wall(403))),
+        row("hides-its-metadata-behind-a-wall", Era::Guarded, Access::AuthRequired, &[], |a| {
+            a.path.starts_with("/.well-known/").then(|| wall(200))
+        }),
         row("stands-behind-a-wall-with-200", Era::Legacy, Access::RateLimited, &[], |_| Some(wall(200))),
     ]
 }

@@ -33,6 +33,9 @@ fn is_missing(turn: &Turn<'_>) -> bool {
         .response()
         .and_then(super::super::session::Response::media_type)
         .is_some_and(|media_type| media_type.is_html());
+    if turn.response().is_some_and(super::super::session::Response::is_bot_wall) {
+        return false;
+    }
     match turn.status() {
         Some(200..=299) => is_page || json_of(turn).is_none(),
         Some(300..=399) => true,

@@ -80,7 +80,7 @@ fn auth_error_in_200(conversation: &Conversation<'_>, _: &Context<'_>, out: &mut
     let is_meant = |turn: &&Turn<'_>| {
         matches!(turn.step, Some(Step::Initialize | Step::Discover | Step::ToolsList))
             && turn.exchange.success().is_some()
-            && turn.error().is_some()
+            && turn.is_json_rpc()
             && turn.says_unauthorized()
     };
     if let Some(turn) = conversation.turns.iter().find(is_meant) {
