@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumbline_store::hooks::{Mode, NewEndpoint, Origin, SealedSecret, SecretRole};
+use plumbline_store::hooks::{Endpoint, Mode, NewEndpoint, Origin, SealedSecret, SecretRole};
 use plumbline_store::{EndpointId, Error, Store};
 
 use crate::quiet::{MaintenanceSetting, SilenceSetting, WaiverSetting};
@@ -63,6 +63,11 @@ pub async fn sync(
     routes: &[RouteSetting],
     now_s: i64,
 ) -> Result<(), SyncError> {
+    for (endpoint, name) in renamed(&store.endpoints().await?, given) {
+        tracing::info!("webhook {} is called {name} now", endpoint.is.slug);
+        let has_own_route = !routes.iter().any(|route| route.name == endpoint.is.slug || route.name == name);
+        store.rename_endpoint(endpoint.id, &endpoint.is.slug, name, has_own_route).await?;
+    }
     for one in given {
         let id = store.put_endpoint(&one.endpoint, Origin::File, now_s).await?;
         put_secrets(store, vault, id, one, now_s).await?;
@@ -100,6 +105,26 @@ pub async fn sync(
         }
     }
     Ok(())
+}
+
+/// Receivers that have only another name in the settings than they had: one that is no longer named and a new one that is sent the
+/// same at the same address, and no second pair like it. What they were told goes on.
+fn renamed<'a>(known: &'a [Endpoint], given: &'a [Given]) -> Vec<(&'a Endpoint, &'a str)> {
+    let is_alike = |a: &NewEndpoint, b: &NewEndpoint| a.url == b.url && a.format == b.format && a.mode == b.mode;
+    let is_named = |slug: &str| given.iter().any(|one| one.endpoint.slug == slug);
+    let is_known = |slug: &str| known.iter().any(|one| one.is.slug == slug);
+    let gone: Vec<&Endpoint> =
+        known.iter().filter(|one| one.origin == Origin::File && !is_named(&one.is.slug)).collect();
+    let new: Vec<&NewEndpoint> = given.iter().map(|one| &one.endpoint).filter(|one| !is_known(&one.slug)).collect();
+    let mut pairs = Vec::new();
+    for old in &gone {
+        let mut heirs = new.iter().filter(|one| is_alike(one, &old.is));
+        let is_alone = gone.iter().filter(|other| is_alike(&other.is, &old.is)).count() == 1;
+        if let (Some(heir), None, true) = (heirs.next(), heirs.next(), is_alone) {
+            pairs.push((*old, heir.slug.as_str()));
+        }
+    }
+    pairs
 }
 
 /// Makes silences, waivers and maintenance windows of the settings be what the settings say, and brings findings to the

@@ -590,6 +590,27 @@ impl Store {
         w.commit().await
     }
 
+    /// Gives a receiver another name, and with it the route of its own, unless a route has had that name.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn rename_endpoint(&self, id: EndpointId, from: &str, to: &str, has_own_route: bool) -> Result<()> {
+        let mut w = self.pools.write().await?;
+        sqlx::query("UPDATE wh_endpoint SET slug = $2 WHERE id = $1").bind(id.0).bind(to).execute(w.on()).await?;
+        if has_own_route {
+            sqlx::query(
+                "UPDATE route SET slug = $2
+                 WHERE slug = $1 AND origin = 'file' AND removed_s IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM route other WHERE other.slug = $2)",
+            )
+            .bind(from)
+            .bind(to)
+            .execute(w.on())
+            .await?;
+        }
+        w.commit().await
+    }
+
     /// Switches a receiver on or off. Switched on it begins anew, and what waits for it is tried at once.
     ///
     /// # Errors

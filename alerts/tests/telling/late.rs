@@ -1,7 +1,8 @@
 //! Who hears of a group that goes on: those who came later too; and of its end all who heard of its beginning, also when the route
 //! is taken away.
 
-use plumbline_store::hooks::Mode;
+use plumbline_alerts::sync::{Given, sync};
+use plumbline_store::hooks::{Mode, NewEndpoint};
 use plumbline_store::words::EventKind;
 use plumbline_store::{EndpointId, RouteId};
 
@@ -146,4 +147,55 @@ async fn a_route_that_is_taken_away_ends_what_it_told() {
     assert!(summary.ends_with("; the route harbour was removed"), "{summary}");
     ends_once(&world).await;
     assert_eq!(heard(&world, harbour).await.len(), 2, "and that is all");
+}
+
+/// What the settings name: receivers for people, each at its address.
+async fn settings(world: &World, named: &[(&str, &str)]) {
+    let given: Vec<Given> = named
+        .iter()
+        .map(|(slug, url)| Given {
+            endpoint: NewEndpoint {
+                slug: (*slug).to_owned(),
+                title: (*slug).to_owned(),
+                url: (*url).to_owned(),
+                format: "generic".to_owned(),
+                mode: Mode::Groups,
+                types: Vec::new(),
+                matcher: String::new(),
+                include_baseline: false,
+                per_minute: 60,
+                options: "{}".to_owned(),
+                digest: None,
+            },
+            secrets: Vec::new(),
+            token: None,
+            ed25519: false,
+        })
+        .collect();
+    sync(&world.store, &world.courier.vault, &given, &[], world.now_s()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receiver_that_only_has_another_name_goes_on() {
+    let world = harbour().await;
+    settings(&world, &[("team", "http://127.0.0.1:1/a"), ("other", "http://127.0.0.1:1/b")]).await;
+    down(&world, 1).await;
+    look(&world, 61).await;
+    let team = world.store.endpoint("team").await.unwrap().id;
+    settings(&world, &[("crew", "http://127.0.0.1:1/a"), ("others", "http://127.0.0.1:1/c")]).await;
+    assert_eq!(world.store.endpoint("crew").await.unwrap().id, team);
+    let routes: Vec<String> = world.store.routes().await.unwrap().into_iter().map(|route| route.is.slug).collect();
+    assert_eq!(routes, ["crew", "others"]);
+    look(&world, 61).await;
+    assert_eq!(heard(&world, team).await.len(), 1, "nothing is over");
+    ends_once_of(&world, team).await;
+    // Two that are alike are not told apart: both are new.
+    settings(&world, &[("a", "http://127.0.0.1:1/a"), ("b", "http://127.0.0.1:1/a")]).await;
+    assert!(world.store.endpoint("a").await.unwrap().id != team && world.store.endpoint("b").await.unwrap().id != team);
+}
+
+async fn ends_once_of(world: &World, receiver: EndpointId) {
+    up(world, 1).await;
+    look(world, INTERVAL_S).await;
+    assert_eq!(heard(world, receiver).await[1..], ["alert_group.resolved reach:1"]);
 }

@@ -138,6 +138,10 @@ async fn a_receiver_is_subscribed_changed_given_keys_and_taken_away() {
         let asked = Subscription { endpoint: &new, secrets: &secrets, route: Some(&own) };
         let id = store.subscribe(&asked, NOON).await.unwrap().unwrap();
         assert_eq!(store.subscribe(&asked, NOON).await.unwrap(), None, "the name is taken");
+        store.rename_endpoint(id, "team", "crew", true).await.unwrap();
+        assert_eq!(store.endpoint("crew").await.unwrap().id, id);
+        assert_eq!(store.routes().await.unwrap()[0].is.slug, "team", "it was not made in the settings");
+        store.rename_endpoint(id, "crew", "team", false).await.unwrap();
         assert_eq!(store.routes().await.unwrap()[0].endpoints, [id]);
         assert_eq!(store.secrets(id, NOON).await.unwrap().len(), 2);
         store.rotate_secret(id, &secret("v1", SecretRole::Current), Some(NOON + HOUR)).await.unwrap();
