@@ -16,6 +16,8 @@ use support::{crawl, get, serve};
 struct World {
     address: SocketAddr,
     is_pulled: Arc<AtomicBool>,
+    /// The open server fails at whatever it is asked.
+    is_failing: Arc<AtomicBool>,
 }
 
 impl World {
@@ -24,14 +26,17 @@ impl World {
         let address = listener.local_addr().expect("an address");
         let is_pulled = Arc::new(AtomicBool::new(false));
         let pulled = is_pulled.clone();
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let failing = is_failing.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if !pulled.load(Ordering::SeqCst) {
-                    std::thread::spawn(move || answer(stream, address));
+                    let failing = failing.clone();
+                    std::thread::spawn(move || answer(stream, address, failing.load(Ordering::SeqCst)));
                 }
             }
         });
-        World { address, is_pulled }
+        World { address, is_pulled, is_failing }
     }
 
     fn settings(&self, folder: &Path) {
@@ -47,7 +52,7 @@ impl World {
 }
 
 /// One request, one answer.
-fn answer(mut stream: TcpStream, address: SocketAddr) {
+fn answer(mut stream: TcpStream, address: SocketAddr, is_failing: bool) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut first = String::new();
     if reader.read_line(&mut first).is_err() {
@@ -69,6 +74,7 @@ fn answer(mut stream: TcpStream, address: SocketAddr) {
     let (status, headers, body) = match path.split('?').next().unwrap_or(path) {
         "/canary" => (200, "", json!({})),
         "/v0.1/servers" => (200, "", listing(address)),
+        "/open/mcp" if is_failing => (502, "", Value::Null),
         "/open/mcp" => open(&first, &asked),
         "/closed/mcp" => (401, "WWW-Authenticate: Bearer\r\n", json!({"error": "unauthorized"})),
         _ => (404, "", json!({})),
@@ -164,6 +170,50 @@ fn what_a_registry_lists_is_probed_and_shown_and_a_lost_network_moves_nothing() 
     assert_eq!((&second["opened"], &second["resolved"]), (&json!(0), &json!(0)), "{said}");
     assert!(second["registries"][0]["problem"].is_string(), "the crawl says that it heard nothing: {said}");
     assert_eq!(state(folder.path()), before, "and nothing has moved");
+}
+
+/// A day whose first look found a server that failed has its odd requests at the next look, and no other has them again. What
+/// they showed can be read for as long as nothing newer did.
+#[test]
+fn odd_requests_wait_for_the_first_look_of_a_day_that_is_answered() {
+    let world = World::started();
+    let folder = tempfile::tempdir().expect("a folder");
+    world.settings(folder.path());
+    world.is_failing.store(true, Ordering::SeqCst);
+    crawl(folder.path(), &[]);
+    assert_eq!(odd_steps(folder.path()), [0], "nobody is asked anything odd who fails at the handshake");
+    world.is_failing.store(false, Ordering::SeqCst);
+    come_due();
+    crawl(folder.path(), &[]);
+    let asked = |kept: &[usize]| kept.iter().filter(|odd| **odd > 0).count();
+    let second = odd_steps(folder.path());
+    assert_eq!(asked(&second), 1, "{second:?}");
+    come_due();
+    crawl(folder.path(), &[]);
+    let kept = odd_steps(folder.path());
+    assert_eq!((kept[0], asked(&kept)), (0, 1), "the last look, and an earlier one with odd requests: {kept:?}");
+}
+
+/// How many odd requests there are in each conversation that is kept of the open server, newest first.
+fn odd_steps(folder: &Path) -> Vec<usize> {
+    let stay = ["--set", "crawl.endpoint_interval_s=86400", "--set", "crawl.registry_interval_s=86400"];
+    let serving = serve(folder, &stay);
+    let target = found(&serving.address, "open")[0].0;
+    let read = |path: &str| -> Value {
+        serde_json::from_str(&get(&serving.address, path, "application/json").body).expect("JSON")
+    };
+    let spoken = |page: &Value| {
+        let conversations = page["conversations"].as_array().expect("conversations");
+        conversations.iter().find(|one| one["url"].to_string().contains("/open/mcp")).expect("of the endpoint").clone()
+    };
+    let last = spoken(&read(&format!("/targets/{target}/session")));
+    let others = last["others"].as_array().cloned().unwrap_or_default();
+    let others = others.iter().map(|other| spoken(&read(&format!("/targets/{target}/session?of={}", other["id"]))));
+    let count = |one: &Value| {
+        let exchanges = one["exchanges"].as_array().expect("exchanges").iter();
+        exchanges.filter(|exchange| exchange["step"] == "origin" || exchange["step"] == "unknown-method").count()
+    };
+    std::iter::once(last.clone()).chain(others).map(|one| count(&one)).collect()
 }
 
 /// Everything is looked at every second: waits until that has passed.
