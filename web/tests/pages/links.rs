@@ -7,8 +7,8 @@ use plumbline_store::CrawlId;
 
 use crate::support::{NOW, SOUND, World};
 
-/// Pages of one kind that are followed, such as rules: they come of one template and differ in their rows alone.
-const OF_A_KIND: usize = 4;
+/// Links of one kind that are followed from pages of one kind: they come of one place in a template and differ in their row alone.
+const OF_A_KIND: usize = 2;
 
 /// A world in which documents changed, deploys broke and mended, and hosts failed together.
 pub async fn lively() -> World {
@@ -65,12 +65,15 @@ async fn every_link_of_every_page_leads_somewhere() {
     let deploys = deploys["items"].as_array().unwrap().iter().map(|one| format!("/deploys/{}", one["id"]));
     waiting.extend(deploys.map(|page| (page, String::new())));
     let mut asked: BTreeSet<String> = BTreeSet::new();
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let target = world.target("broke").await;
+    let of_target = ["", "/timeline", "/findings", "/documents", "/diff", "/checks", "/session"];
+    waiting.extend(of_target.map(|page| (format!("{target}{page}"), String::new())));
+    let mut kinds: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     while let Some((address, from)) = waiting.pop_front() {
         let (page, place) = address.split_once('#').unwrap_or((&address, ""));
-        let of_kind = kinds.entry(kind(page)).or_default();
-        if asked.contains(page) || *of_kind >= OF_A_KIND {
+        let of_kind = kinds.entry((kind(&from), kind(page))).or_default();
+        if asked.contains(page) || (!from.is_empty() && *of_kind >= OF_A_KIND) {
             continue;
         }
         asked.insert(page.to_owned());

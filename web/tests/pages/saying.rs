@@ -105,6 +105,13 @@ async fn a_query_for_regressions_counts_what_it_finds() {
     assert!(!none.body.contains("class=\"chart\""), "no chart of what was not asked for");
     assert!(!none.body.contains("id=\"take\"") && !none.words().contains("taken on all"), "{}", none.words());
     assert!(world.get("/").await.words().contains("Same Name broke.example"));
+    // Once it is mended nothing is left to be taken on.
+    for minutes in [40, 20] {
+        world.see(crawl, "broke.example", SOUND, NOW - minutes * 60).await;
+    }
+    let mended = world.get("/regressions").await;
+    assert!(mended.words().contains("a2a/interface-binding-required mended"), "{}", mended.words());
+    assert!(!mended.body.contains("id=\"take\"") && !mended.words().contains("taken on all"), "{}", mended.words());
 }
 
 #[tokio::test]
