@@ -185,6 +185,9 @@ pub fn title(happened: &Happened) -> String {
         EventKind::FindingRegressed => format!("{on} regressed: {what}{why}"),
         EventKind::FindingResolved => format!("{on}: no longer fires: {what}"),
         EventKind::FindingFlappingStarted => format!("{on}: comes and goes: {what}"),
+        EventKind::FindingFlappingStopped if event.note.as_deref() == Some("open") => {
+            format!("{on}: no longer comes and goes, and stays: {what}")
+        }
         EventKind::FindingFlappingStopped => format!("{on}: has calmed down: {what}"),
         EventKind::TargetDown => {
             format!("{on} is down{}", about.map_or_else(String::new, |reason| format!(" ({reason})")))

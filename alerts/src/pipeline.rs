@@ -820,6 +820,39 @@ mod tests {
     }
 
     #[test]
+    fn what_flapped_and_stays_begins_anew_and_what_flapped_and_went_does_not() {
+        let mut happened = crate::event_types::happened(EventKind::FindingFlappingStopped);
+        for (note, begins) in [("open", true), ("resolved", false)] {
+            happened.event.note = Some(note.to_owned());
+            let changes = take(&happened, &payload::facts(&happened), &[route()], &[]);
+            let titles: Vec<&str> = changes
+                .iter()
+                .filter_map(|change| match change {
+                    AlertChange::Begin(new) => Some(new.title.as_str()),
+                    AlertChange::Touch { .. } | AlertChange::End { .. } => None,
+                })
+                .collect();
+            assert_eq!(titles.len(), usize::from(begins), "{note}");
+            assert!(titles.iter().all(|title| title.contains("and stays")), "{titles:?}");
+        }
+    }
+
+    #[test]
+    fn each_trouble_of_crawling_has_its_key() {
+        let mut happened = crate::event_types::happened(EventKind::CrawlDegraded);
+        let key = |happened: &Happened| effect(happened).map(|(key, _)| key).unwrap_or_default();
+        assert_eq!(key(&happened), "crawl:witness");
+        if let Some(crawl) = &mut happened.crawl {
+            crawl.source = Some("official".to_owned());
+        }
+        assert_eq!(key(&happened), "crawl:walk:official");
+        happened.event.a = Some(900);
+        assert_eq!(key(&happened), "crawl:loss:official");
+        happened.surface = crate::event_types::happened(EventKind::TargetDown).surface;
+        assert_eq!(key(&happened), "crawl:throttled:agent.example.com");
+    }
+
+    #[test]
     fn a_host_that_asks_us_to_wait_is_not_called_down() {
         let down = Alert { is_host_throttled: true, ..alert("reach:1", None) };
         let held = hold(&down, &route(), &Quiet::default(), NOW).unwrap();
