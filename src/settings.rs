@@ -83,7 +83,7 @@ plumbline_rules::settings! {
 plumbline_rules::settings! {
     /// What is logged.
     pub struct LogSettings {
-        /// Which lines: error, warn, info, debug, trace, or a filter such as `info,plumbline_crawler=debug`.
+        /// Which lines: error, warn, info, debug, or a filter such as `info,plumbline_crawler=debug`.
         pub filter: String = "info,tokio_cron_scheduler=warn".to_owned(),
         /// `text` for people, `json` for machines.
         pub format: LogFormat = LogFormat::Text,

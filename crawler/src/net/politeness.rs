@@ -260,7 +260,7 @@ fn site_key(url: &Url) -> String {
     match url.host() {
         Some(UrlHost::Domain(name)) => {
             let name = name.trim_end_matches('.');
-            psl::domain_str(name).unwrap_or(name).to_owned()
+            plumbline_rules::text::suffix::registered(name).unwrap_or(name).to_owned()
         }
         Some(ip) => ip.to_string(),
         None => String::new(),

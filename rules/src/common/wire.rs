@@ -7,6 +7,7 @@ use crate::kind::Kind;
 use crate::report::NotEvaluated;
 use crate::rule::{Axis, Basis, Check, Evidence, Impact, Rule, Severity, Stops, fires, silent};
 use crate::session::{Exchange, Session, WireError};
+use crate::text::suffix::is_of_platform;
 use crate::text::{MediaType, quote, registrable_domain, same_site};
 
 pub(super) const RULES: &[&Rule] = &[
@@ -209,7 +210,7 @@ fn are_of_one_owner(one: &str, other: &str) -> bool {
     let name = |host: &str| registrable_domain(host).and_then(|domain| domain.split('.').next().map(str::to_owned));
     let is_variant = |host: &str| {
         let ending = host.rsplit('.').next().unwrap_or_default();
-        ending.len() == 2 || psl::suffix(host.as_bytes()).is_some_and(|suffix| suffix.typ() == Some(psl::Type::Private))
+        ending.len() == 2 || is_of_platform(host)
     };
     name(one).is_some_and(|one| name(other).as_ref() == Some(&one)) && (is_variant(one) || is_variant(other))
 }

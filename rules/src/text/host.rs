@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
+use super::suffix::registered;
+
 /// Endings of names that no public name server answers for.
 const PRIVATE_SUFFIXES: &[&str] = &["localhost", "local", "internal", "lan", "home.arpa", "corp"];
 
@@ -48,7 +50,7 @@ pub fn registrable_domain(host: &str) -> Option<String> {
     if ip_of_plain(&host).is_some() || !host.contains('.') {
         return None;
     }
-    psl::domain_str(&host).map(str::to_owned)
+    registered(&host).map(str::to_owned)
 }
 
 /// Whether two hosts belong to one registrable domain. Hosts without one belong together only when they are the same.

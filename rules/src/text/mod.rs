@@ -9,6 +9,7 @@ mod instant;
 mod media_type;
 mod placeholder;
 mod quote;
+pub mod suffix;
 mod template;
 mod url;
 mod version;

@@ -24,9 +24,6 @@ use crate::text;
 /// Messages on one page.
 const SHOWN: i64 = 100;
 
-/// Every type of message with its schema and an example, as the documentation holds it.
-const EVENT_TYPES: &str = include_str!("../../../docs/event-types.json");
-
 /// A receiver and what waits for it.
 #[derive(Serialize)]
 struct Served {
@@ -310,5 +307,5 @@ pub async fn disable(
 
 /// `GET /api/v1/event-types`
 pub async fn event_types() -> Response {
-    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")], EVENT_TYPES).into_response()
+    ([(header::CACHE_CONTROL, "no-cache")], axum::Json(plumbline_alerts::event_types::all())).into_response()
 }
