@@ -14,6 +14,7 @@ use plumbline_store::happened::{Facts, Happened};
 use plumbline_store::hooks::{Endpoint, EndpointState, Mode, NewMessage};
 use plumbline_store::words::EventKind;
 use plumbline_store::{AlertId, EndpointId, Error, EventId, GroupId, Store};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -365,13 +366,13 @@ impl Teller {
                 done.insert(group.id);
             }
             let new = (session.next, batch.by, batch.key.as_str());
-            let look = self.look(route, group, new, batch.alerts, &session.quiet, now_s).await?;
+            let look = self.look(route, group, new, batch.alerts, session, now_s).await?;
             self.decide(route, look, session, now_s);
         }
         let mut again = Vec::new();
         for group in due.iter().filter(|group| !done.contains(&group.id)) {
             let new = (group.id, group.by, group.key.as_str());
-            again.push(self.look(route, Some(group), new, Vec::new(), &session.quiet, now_s).await?);
+            again.push(self.look(route, Some(group), new, Vec::new(), session, now_s).await?);
         }
         let changes = again.iter().filter(|look| look.is_update(true)).count();
         let is_storm = pipeline::is_storm(&bustle, changes);
@@ -397,7 +398,7 @@ impl Teller {
         };
         let route = ReadRoute { route, matcher: Matcher::default(), quiet: None };
         let new = (group.id, group.by, group.key.as_str());
-        let mut look = self.look(&route, Some(group), new, Vec::new(), &session.quiet, now_s).await?;
+        let mut look = self.look(&route, Some(group), new, Vec::new(), session, now_s).await?;
         if let Some(Decision::Tell(telling)) = &mut look.decision {
             let said = &mut telling.group.summary;
             *said = payload::cut(&format!("{said}; the route {} was removed", route.route.is.slug), 300);
@@ -413,7 +414,7 @@ impl Teller {
         group: Option<&Group>,
         new: (GroupId, ByWhat, &str),
         fresh: Vec<Alert>,
-        quiet: &Quiet,
+        session: &Session,
         now_s: i64,
     ) -> Result<Look, Error> {
         let (members, told) = match group {
@@ -421,12 +422,12 @@ impl Teller {
             None => (Vec::new(), BTreeMap::new()),
         };
         let holding: Vec<Alert> = members.iter().filter(|alert| alert.ended_s.is_none()).cloned().collect();
-        let after = after_silences(fresh.iter().chain(&holding), quiet, now_s);
-        let decision = pipeline::compose(route, group, new, members, &fresh, quiet, now_s);
+        let after = after_silences(fresh.iter().chain(&holding), &session.quiet, now_s);
+        let decision = pipeline::compose(route, group, new, members, &fresh, &session.quiet, now_s);
         let told_s = group.and_then(|group| group.told_s);
         let mut look = Look { group: group.map(|group| group.id), told_s, told, after, decision, alive: None };
         if let (Some(Decision::Quiet(..)), Some(group)) = (&look.decision, group) {
-            look.alive = self.alive(route, group, &holding, &look.told, now_s).await?;
+            look.alive = self.alive(route, group, &holding, &look.told, &session.endpoints, now_s).await?;
         }
         Ok(look)
     }
@@ -438,10 +439,11 @@ impl Teller {
         group: &Group,
         holding: &[Alert],
         told: &BTreeMap<EndpointId, BTreeSet<AlertId>>,
+        endpoints: &[Endpoint],
         now_s: i64,
     ) -> Result<Option<NewMessage>, Error> {
         let mut to = Vec::new();
-        for endpoint in self.store.endpoints().await? {
+        for endpoint in endpoints {
             let takes_silence_for_an_end = endpoint.is.format.parse() == Ok(Format::Alertmanager);
             if !takes_silence_for_an_end || !told.contains_key(&endpoint.id) {
                 continue;
@@ -451,18 +453,12 @@ impl Teller {
                 to.push(endpoint.id);
             }
         }
-        let kind = EventKind::AlertGroupUpdated.as_str();
+        if to.is_empty() {
+            return Ok(None);
+        }
         let lists: Vec<&Alert> = holding.iter().collect();
         let data = payload::group_data(&route.route.is, group, &lists, &[], &self.source);
-        Ok((!to.is_empty()).then(|| NewMessage {
-            id: self.ids.next((self.clock)()),
-            kind: kind.to_owned(),
-            event: None,
-            group: Some(group.id.0),
-            at_s: now_s,
-            body: payload::body(kind, now_s, &self.source, &data),
-            to,
-        }))
+        Ok(Some(self.message(EventKind::AlertGroupUpdated, group.id, &data, to, now_s)))
     }
 
     fn decide(&self, route: &ReadRoute, look: Look, session: &mut Session, now_s: i64) {
@@ -525,20 +521,24 @@ impl Teller {
         }
     }
 
+    fn message(&self, kind: EventKind, group: GroupId, data: &Value, to: Vec<EndpointId>, now_s: i64) -> NewMessage {
+        let kind = kind.as_str();
+        NewMessage {
+            id: self.ids.next((self.clock)()),
+            kind: kind.to_owned(),
+            event: None,
+            group: Some(group.0),
+            at_s: now_s,
+            body: payload::body(kind, now_s, &self.source, data),
+            to,
+        }
+    }
+
     fn share(&self, route: &ReadRoute, telling: &Telling, part: &Part, after: &[(i64, String)], now_s: i64) -> Share {
         let lists: Vec<&Alert> = part.lists.iter().collect();
         let said: Vec<String> = after.iter().map(|(_, said)| said.clone()).collect();
         let data = payload::group_data(&route.route.is, &telling.group, &lists, &said, &self.source);
-        let kind = part.kind.as_str();
-        let message = NewMessage {
-            id: self.ids.next((self.clock)()),
-            kind: kind.to_owned(),
-            event: None,
-            group: Some(telling.group.id.0),
-            at_s: now_s,
-            body: payload::body(kind, now_s, &self.source, &data),
-            to: part.to.clone(),
-        };
+        let message = self.message(part.kind, telling.group.id, &data, part.to.clone(), now_s);
         Share { message, opens: part.opens.clone(), ends: part.ends.clone() }
     }
 
